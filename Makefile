@@ -1,0 +1,54 @@
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input
+
+.PHONY: help demo up test setup fmt lint types imports unit check lock clean
+
+help: ## list what can be made
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+.venv/runtime.stamp: requirements.lock pyproject.toml
+	@echo "Installing into .venv from requirements.lock (hashes checked) ..."
+	@$(PYTHON) -m venv .venv
+	@$(INSTALL) --require-hashes --no-deps -r requirements.lock
+	@$(INSTALL) --no-build-isolation --no-deps --editable .
+	@touch $@
+
+.venv/dev.stamp: requirements-dev.lock .venv/runtime.stamp
+	@$(INSTALL) --require-hashes --no-deps -r requirements-dev.lock
+	@touch $@
+
+demo: .venv/runtime.stamp ## run the main job once: watch, build, bench, judge, publish
+	@$(BIN)/forkscout demo
+
+up: .venv/runtime.stamp ## keep the whole system running until Ctrl-C
+	@$(BIN)/forkscout up
+
+setup: .venv/dev.stamp ## make the development environment
+
+test: .venv/dev.stamp ## every test this machine can run
+	@$(BIN)/python -m pytest
+
+unit: .venv/dev.stamp ## the quick ring only
+	@$(BIN)/python -m pytest tests/unit
+
+fmt: .venv/dev.stamp ## format the code
+	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
+
+lint: .venv/dev.stamp ## look for mistakes and strange layout
+	@$(BIN)/ruff format --check . && $(BIN)/ruff check .
+
+types: .venv/dev.stamp ## check the types
+	@$(BIN)/mypy
+
+imports: .venv/dev.stamp ## check the import law
+	@$(BIN)/lint-imports
+
+check: lint types imports unit ## what CI runs first
+
+lock: ## resolve the two lock files anew (needs uv)
+	@uv pip compile pyproject.toml --extra build --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --upgrade --output-file requirements.lock
+	@uv pip compile pyproject.toml --extra build --extra dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --upgrade --output-file requirements-dev.lock
+
+clean: ## forget everything made here, var/ included
+	@rm -rf .venv var .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,125 @@
+"""Settings of this installation; the only reader of environment variables."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from functools import cached_property
+from pathlib import Path
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+SOCKET_PATH_LIMIT = 100  # sun_path holds 108 bytes; the rest is room for a file name
+
+
+class Settings(BaseSettings):
+    """Every setting, read from `FORKSCOUT_*` variables or an `.env` file."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="FORKSCOUT_", env_file=".env", extra="ignore", frozen=True
+    )
+
+    home: Path = Field(Path("var"), description="folder of everything this installation keeps")
+    database_url: str = Field("", description="database; empty means SQLite in the home folder")
+    broker_url: str = Field("", description="Redis or Valkey; empty means the embedded one")
+    watchlist: Path | None = Field(None, description="watch list; empty means the shipped demo")
+    host: str = Field("127.0.0.1", description="address the site listens on")
+    port: int = Field(8450, ge=1, le=65535, description="port the site listens on")
+    site: Path | None = Field(
+        None, description="static export; empty means site/ in the home folder"
+    )
+    rig: str = Field("cpu", description="name of this machine's rig")
+    sandbox: str = Field("auto", description="auto, bubblewrap, or none (packages only)")
+    heartbeat_seconds: float = Field(
+        15.0, gt=0, description="how often a running job says it lives"
+    )
+    lease_seconds: float = Field(45.0, gt=0, description="silence after which a job is taken back")
+    control_seconds: float = Field(
+        1.0, gt=0, description="how often a running job looks for a cancel"
+    )
+    sweep_seconds: float = Field(5.0, gt=0, description="how often forgotten doorbells ring again")
+    scout_minutes: float = Field(30.0, gt=0, description="how often sources are watched")
+    drain_seconds: float = Field(20.0, gt=0, description="how long a stop waits before it kills")
+    min_free_bytes: int = Field(2_000_000_000, ge=0, description="disk that must stay free")
+    max_attempts: int = Field(3, ge=1, description="losses after which a job is a dead letter")
+
+    @cached_property
+    def root(self) -> Path:
+        """The home folder as an absolute path."""
+        return self.home.absolute()
+
+    @property
+    def resolved_database_url(self) -> str:
+        """The database's address, the default filled in."""
+        return self.database_url or f"sqlite:///{self.root / 'forkscout.sqlite'}"
+
+    @property
+    def broker_socket(self) -> Path:
+        """Where the embedded broker listens."""
+        return self.runtime / "broker.sock"
+
+    @property
+    def resolved_broker_url(self) -> str:
+        """The broker's address, the default filled in."""
+        return self.broker_url or f"redis+socket://{self.broker_socket}"
+
+    @property
+    def embedded_broker(self) -> bool:
+        """Whether `up` starts the broker itself."""
+        return not self.broker_url
+
+    @property
+    def runtime(self) -> Path:
+        """Folder for sockets; in the temporary folder where the home's path is too long for one."""
+        inside = self.root / "run"
+        if len(os.fsencode(inside)) < SOCKET_PATH_LIMIT - 40:
+            return inside
+        digest = hashlib.sha256(os.fsencode(self.root)).hexdigest()[:12]
+        return Path(tempfile.gettempdir()) / f"forkscout-{os.getuid()}-{digest}"
+
+    @property
+    def artifacts(self) -> Path:
+        return self.root / "artifacts"
+
+    @property
+    def weights(self) -> Path:
+        return self.root / "weights"
+
+    @property
+    def logs(self) -> Path:
+        return self.root / "logs"
+
+    @property
+    def mirrors(self) -> Path:
+        return self.root / "git"
+
+    @property
+    def scratch(self) -> Path:
+        return self.root / "tmp"
+
+    @property
+    def locks(self) -> Path:
+        return self.root / "locks"
+
+    @property
+    def resolved_site(self) -> Path:
+        """Where the static export is written."""
+        return (self.site or self.root / "site").absolute()
+
+    def prepare(self) -> None:
+        """Make the folders; the home is private to its owner."""
+        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.runtime.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self.runtime.stat().st_uid != os.getuid():
+            raise PermissionError(f"{self.runtime} belongs to somebody else")
+        for folder in (
+            self.artifacts,
+            self.weights,
+            self.logs,
+            self.mirrors,
+            self.scratch,
+            self.locks,
+        ):
+            folder.mkdir(mode=0o700, exist_ok=True)

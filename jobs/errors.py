@@ -1,0 +1,62 @@
+"""Every error this project raises on purpose; refuses to know what caused it elsewhere."""
+
+from __future__ import annotations
+
+from jobs.model import Blame
+
+
+class ScoutError(Exception):
+    """Something went wrong"""
+
+    exit_code = 1
+
+    def __init__(self, detail: str = "", *, advice: str = "") -> None:
+        self.detail = detail
+        self.advice = advice
+        super().__init__(self.message)
+
+    @property
+    def message(self) -> str:
+        """One sentence: the docstring of the class, then what it happened to."""
+        title = (self.__doc__ or "").strip()
+        return f"{title}: {self.detail}" if self.detail else title
+
+
+class UsageError(ScoutError):
+    """That cannot be done as asked"""
+
+    exit_code = 2
+
+
+class Transient(ScoutError):
+    """A passing fault"""
+
+
+class Permanent(ScoutError):
+    """A lasting fault"""
+
+
+class StaleLease(ScoutError):
+    """The job was taken over by another worker"""
+
+
+class Stopped(ScoutError):
+    """The job was asked to stop"""
+
+
+class JobFailure(ScoutError):
+    """The job failed"""
+
+    def __init__(
+        self,
+        detail: str = "",
+        *,
+        failure_class: str,
+        blame: Blame,
+        phase: str = "",
+        advice: str = "",
+    ) -> None:
+        self.failure_class = failure_class
+        self.blame = blame
+        self.phase = phase
+        super().__init__(detail, advice=advice)

@@ -1,0 +1,19 @@
+"""Alembic's entry: one connection, batch mode so that SQLite can alter tables."""
+
+from __future__ import annotations
+
+from alembic import context
+from sqlmodel import SQLModel
+
+from jobs import tables  # noqa: F401  (fills the metadata)
+from jobs.db import connect
+
+url = context.config.attributes["url"]
+engine = connect(url)
+with engine.connect() as connection:
+    context.configure(
+        connection=connection, target_metadata=SQLModel.metadata, render_as_batch=True
+    )
+    with context.begin_transaction():
+        context.run_migrations()
+engine.dispose()

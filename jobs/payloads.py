@@ -1,0 +1,49 @@
+"""What each kind of job needs to know, checked at the door; holds ids and digests, no state."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class _Payload(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class FetchPayload(_Payload):
+    """Bring one model file into the weights store."""
+
+    model_file_id: int
+
+
+class BuildPayload(_Payload):
+    """Make the artifact of one revision for one build target."""
+
+    revision_id: int
+    target: str
+    via: str
+    cuda_arch: str | None = None
+    options: tuple[str, ...] = ()
+    build_identity: str
+
+
+class BenchPayload(_Payload):
+    """Measure one build with one model file in one scenario on one rig."""
+
+    revision_id: int
+    build_identity: str
+    model_file_id: int
+    scenario: str
+    rig: str
+    stack: str
+    context_tokens: int = Field(default=2048, ge=256, le=2_097_152)
+    runs: int = Field(default=5, ge=1, le=1000)
+    boots: int = Field(default=3, ge=1, le=100)
+    intent: dict[str, str | int] = Field(default_factory=dict)
+    flags: tuple[str, ...] = ()
+    env: dict[str, str] = Field(default_factory=dict)
+
+
+class PublishPayload(_Payload):
+    """Write the static export."""
+
+    reason: str = "on demand"

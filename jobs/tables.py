@@ -1,0 +1,318 @@
+"""Rows as they are stored; storage only, rules live in the core."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import JSON, DateTime, Dialect, Index, TypeDecorator, UniqueConstraint, text
+from sqlmodel import Field, SQLModel
+
+LIVE = "state in ('queued', 'blocked', 'leased', 'running')"
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """A moment in UTC; naive values are refused, SQLite's come back aware."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError(f"a moment without a time zone: {value!r}")
+        return value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+def _moment(**kwargs: Any) -> Any:
+    return Field(sa_type=UtcDateTime, **kwargs)
+
+
+def _json(default: Any = dict) -> Any:
+    return Field(default_factory=default, sa_type=JSON)
+
+
+class EngineRow(SQLModel, table=True):
+    """A server code base at one repository or package."""
+
+    __tablename__ = "engine"
+    id: int | None = Field(default=None, primary_key=True)
+    name: str = Field(unique=True)
+    family: str
+    repo: str | None = None
+    package: str | None = None
+    parent: str | None = None
+    trust: str
+    branches: list[str] = _json(list)
+    newest: int = 3
+    targets: list[dict[str, Any]] = _json(list)
+    retired: bool = False
+    created_at: datetime = _moment()
+
+
+class RevisionRow(SQLModel, table=True):
+    """An engine at one full commit sha, or at one wheel's sha256."""
+
+    __tablename__ = "revision"
+    __table_args__ = (UniqueConstraint("engine_id", "commit"),)
+    id: int | None = Field(default=None, primary_key=True)
+    engine_id: int = Field(foreign_key="engine.id", index=True)
+    commit: str
+    label: str
+    order_key: str = ""
+    committed_at: datetime | None = _moment(default=None)
+    first_seen_at: datetime = _moment()
+
+
+class EventRow(SQLModel, table=True):
+    """A sighting worth acting on, once."""
+
+    __tablename__ = "event"
+    id: int | None = Field(default=None, primary_key=True)
+    key: str = Field(unique=True)
+    kind: str
+    engine_id: int | None = Field(default=None, foreign_key="engine.id")
+    revision_id: int | None = Field(default=None, foreign_key="revision.id")
+    title: str
+    payload: dict[str, Any] = _json()
+    planned: bool = False
+    seen_at: datetime = _moment()
+
+
+class ModelFileRow(SQLModel, table=True):
+    """A weight file with its role and sha256; `present` once it is in the weights store."""
+
+    __tablename__ = "model_file"
+    id: int | None = Field(default=None, primary_key=True)
+    name: str = Field(unique=True)
+    role: str = "target"
+    model_class: str
+    quantisation: str = ""
+    sha256: str = Field(index=True)
+    source: dict[str, Any] = _json()
+    size_bytes: int | None = None
+    present: bool = False
+    created_at: datetime = _moment()
+
+
+class StackRow(SQLModel, table=True):
+    """What a watch list asks to be benched: engine, model files and intents."""
+
+    __tablename__ = "stack"
+    id: int | None = Field(default=None, primary_key=True)
+    name: str = Field(unique=True)
+    engine_id: int = Field(foreign_key="engine.id")
+    target: str
+    intent: dict[str, Any] = _json()
+    flags: list[str] = _json(list)
+    env: dict[str, str] = _json()
+    scenarios: list[str] = _json(list)
+    created_at: datetime = _moment()
+
+
+class RigRow(SQLModel, table=True):
+    """A machine and its measuring device; `fingerprint` is empty until a worker has reported."""
+
+    __tablename__ = "rig"
+    id: int | None = Field(default=None, primary_key=True)
+    name: str = Field(unique=True)
+    device: str = "cpu"
+    fingerprint: str = ""
+    facts: dict[str, Any] = _json()
+    created_at: datetime = _moment()
+
+
+class WorkerRow(SQLModel, table=True):
+    """One worker process and when it last spoke."""
+
+    __tablename__ = "worker"
+    name: str = Field(primary_key=True)
+    queue: str
+    host: str
+    pid: int
+    draining: bool = False
+    sandbox: str = ""
+    started_at: datetime = _moment()
+    beat_at: datetime = _moment()
+
+
+class JobRow(SQLModel, table=True):
+    """A job: the truth about what is to be done and who holds it."""
+
+    __tablename__ = "job"
+    __table_args__ = (
+        Index(
+            "ux_job_live_identity",
+            "identity",
+            unique=True,
+            sqlite_where=text(LIVE),
+            postgresql_where=text(LIVE),
+        ),
+        Index("ix_job_due", "queue", "state", "lane", "due_at"),
+    )
+    id: int | None = Field(default=None, primary_key=True)
+    kind: str = Field(index=True)
+    queue: str
+    state: str
+    lane: int
+    identity: str
+    title: str
+    payload: dict[str, Any] = _json()
+    reason: str = ""
+    created_at: datetime = _moment()
+    due_at: datetime = _moment()
+    started_at: datetime | None = _moment(default=None)
+    finished_at: datetime | None = _moment(default=None)
+    blocked_by: str | None = None
+    fence: int = 0
+    attempts: int = 0
+    leased_by: str | None = None
+    beat_at: datetime | None = _moment(default=None)
+    cancel_requested: bool = False
+    failure_class: str | None = None
+    blame: str | None = None
+    message: str = ""
+    advice: str = ""
+    progress: dict[str, Any] = _json()
+
+
+class JobNeedRow(SQLModel, table=True):
+    """`job_id` may only start when `needs_id` has succeeded."""
+
+    __tablename__ = "job_need"
+    job_id: int = Field(foreign_key="job.id", primary_key=True)
+    needs_id: int = Field(foreign_key="job.id", primary_key=True, index=True)
+
+
+class BuildRow(SQLModel, table=True):
+    """A finished artifact with its provenance; `identity` digests everything that went in."""
+
+    __tablename__ = "build"
+    id: int | None = Field(default=None, primary_key=True)
+    identity: str = Field(unique=True)
+    revision_id: int = Field(foreign_key="revision.id", index=True)
+    job_id: int = Field(foreign_key="job.id")
+    target: str
+    artifact: str = Field(index=True)
+    recipe: str
+    size_bytes: int
+    duration_seconds: float
+    sandbox: str
+    provenance: dict[str, Any] = _json()
+    created_at: datetime = _moment()
+
+
+class ResultRow(SQLModel, table=True):
+    """All boots of one bench job."""
+
+    __tablename__ = "result"
+    id: int | None = Field(default=None, primary_key=True)
+    job_id: int = Field(foreign_key="job.id", unique=True)
+    build_id: int = Field(foreign_key="build.id", index=True)
+    revision_id: int = Field(foreign_key="revision.id", index=True)
+    engine_id: int = Field(foreign_key="engine.id", index=True)
+    model_file_id: int = Field(foreign_key="model_file.id", index=True)
+    rig_id: int = Field(foreign_key="rig.id", index=True)
+    series: str = Field(index=True)
+    cell: str = Field(index=True)
+    stack: str
+    scenario: str
+    context_tokens: int
+    sandbox: str
+    validity: str
+    validity_reason: str = ""
+    decode_tps: float | None = None
+    prefill_tps: float | None = None
+    ttft_ms: float | None = None
+    load_seconds: float | None = None
+    peak_memory_bytes: int | None = None
+    boots_used: int = 0
+    runs_used: int = 0
+    command: dict[str, Any] = _json()
+    environment: dict[str, Any] = _json()
+    created_at: datetime = _moment()
+
+
+class BootRow(SQLModel, table=True):
+    """One start of a server within a result."""
+
+    __tablename__ = "boot"
+    __table_args__ = (UniqueConstraint("result_id", "number"),)
+    id: int | None = Field(default=None, primary_key=True)
+    result_id: int = Field(foreign_key="result.id", index=True)
+    number: int
+    load_seconds: float
+    listener_is_child: bool
+    peak_memory_bytes: int | None = None
+    facts: dict[str, Any] = _json()
+    effective: dict[str, Any] = _json()
+    props: dict[str, Any] = _json()
+    slots: list[Any] = _json(list)
+    environment: dict[str, Any] = _json()
+    started_at: datetime = _moment()
+
+
+class SampleRow(SQLModel, table=True):
+    """One measured request, kept whatever it says; fields as in `model.Measurement`."""
+
+    __tablename__ = "sample"
+    __table_args__ = (UniqueConstraint("boot_id", "run", "warmup"),)
+    id: int | None = Field(default=None, primary_key=True)
+    boot_id: int = Field(foreign_key="boot.id", index=True)
+    run: int
+    warmup: bool
+    validity: str
+    reason: str = ""
+    predicted_n: int | None = None
+    predicted_ms: float | None = None
+    prompt_n: int | None = None
+    prompt_ms: float | None = None
+    cache_n: int | None = None
+    decode_tps: float | None = None
+    prefill_tps: float | None = None
+    wall_tps: float | None = None
+    arrival_tps: float | None = None
+    ttft_ms: float | None = None
+    ttft_content_ms: float | None = None
+    draft_n: int | None = None
+    draft_accepted_n: int | None = None
+    finish_reason: str | None = None
+    model_echo: str | None = None
+    text_sha256: str | None = None
+    text_head: str = ""
+    source: str = "timings"
+    timings: dict[str, Any] = _json()
+
+
+class VerdictRow(SQLModel, table=True):
+    """What a result meant when it arrived; never rewritten, fractions as in `model.Verdict`."""
+
+    __tablename__ = "verdict"
+    id: int | None = Field(default=None, primary_key=True)
+    result_id: int = Field(foreign_key="result.id", index=True)
+    baseline_id: int | None = Field(default=None, foreign_key="result.id")
+    kind: str
+    sentence: str
+    effect: float | None = None
+    low: float | None = None
+    high: float | None = None
+    resolution: float | None = None
+    boots: int = 0
+    runs: int = 0
+    created_at: datetime = _moment()
+
+
+class SlotRow(SQLModel, table=True):
+    """One slot of a schedule; the key makes two schedulers ring once."""
+
+    __tablename__ = "slot"
+    schedule: str = Field(primary_key=True)
+    slot: datetime = _moment(primary_key=True)
+    taken_at: datetime = _moment()
+    outcome: dict[str, Any] = _json()

@@ -1,0 +1,87 @@
+"""Fixtures every ring shares: real databases, started here, and loud skips."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine
+from support.postgres import PostgresServer
+
+from jobs import db
+
+APT = {
+    "bwrap": "bubblewrap",
+    "chromium": "chromium",
+    "cmake": "cmake",
+    "g++": "g++",
+    "git": "git",
+    "ninja": "ninja-build",
+    "redis-server": "redis-server",
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        for mark in item.iter_markers("needs"):
+            missing = [name for name in mark.args if shutil.which(name) is None]
+            if missing:
+                packages = " ".join(sorted({APT.get(name, name) for name in missing}))
+                item.add_marker(pytest.mark.skip(reason=f"apt install {packages}"))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    skipped = terminalreporter.stats.get("skipped", [])
+    if skipped:
+        terminalreporter.section("skipped here, and what would enable it")
+        for report in skipped:
+            reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
+            terminalreporter.line(f"{report.nodeid}: {reason.removeprefix('Skipped: ')}")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if os.environ.get("FORKSCOUT_NO_SKIP") == "1" and reporter and reporter.stats.get("skipped"):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
+    """A real PostgreSQL from its wheel, on a unix socket, gone at the end."""
+    server = PostgresServer()
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of a fresh, migrated database of each kind."""
+    if request.param == "sqlite":
+        url = f"sqlite:///{tmp_path / 'test.sqlite'}"
+    else:
+        url = request.getfixturevalue("postgres").fresh()
+    db.migrate(url)
+    return url
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Engine]:
+    """A connected engine over a fresh database of each kind."""
+    engine = db.connect(database_url)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def sqlite(tmp_path: Path) -> Iterator[Engine]:
+    """A connected engine over a fresh SQLite database, for what does not depend on the kind."""
+    url = f"sqlite:///{tmp_path / 'test.sqlite'}"
+    db.migrate(url)
+    engine = db.connect(url)
+    yield engine
+    engine.dispose()
