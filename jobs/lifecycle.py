@@ -75,4 +75,5 @@ def after_loss(attempts: int, *, limit: int) -> Next:
 
 def retry_delay(attempts: int) -> timedelta:
     """Doubles with each attempt up to an hour."""
-    return min(RETRY_DELAY_LIMIT, RETRY_DELAY * 2 ** min(max(0, attempts - 1), 10))
+    doublings = min(max(0, attempts - 1), 10)
+    return min(RETRY_DELAY_LIMIT, RETRY_DELAY * float(2**doublings))

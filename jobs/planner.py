@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jobs.engines.base import BuildPlaces
-from jobs.engines.registry import family_named
+from jobs.engines.registry import family
 from jobs.model import BuildTarget, Kind, Lane, Revision
 from jobs.payloads import BenchPayload, BuildPayload, FetchPayload, PublishPayload
 from jobs.scenarios import Scenario
@@ -46,14 +46,14 @@ def digest(*parts: object) -> str:
 
 def build_identity(revision: Revision, target: BuildTarget) -> str:
     """Digest of all that goes into a build: revision, target and the recipe's exact steps."""
-    family = family_named(revision.family)
+    recipe = family(revision.family)
     places = BuildPlaces(source="<source>", work="<work>", output="<output>", python="<python>")
-    steps = family.build(revision, target, places)
+    steps = recipe.build(revision, target, places)
     return digest(
         revision.family,
         revision.commit,
         [target.name, target.via, target.cuda_arch, list(target.options)],
-        family.RECIPE,
+        recipe.RECIPE,
         [[list(step.argv), dict(step.env)] for step in steps],
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -91,7 +92,7 @@ def is_degrading(runs: Sequence[float]) -> bool:
     if len(runs) < 3 or min(runs) <= 0:
         return False
     if len(runs) < 5:
-        falls = [later / earlier for earlier, later in zip(runs, runs[1:], strict=False)]
+        falls = [later / earlier for earlier, later in itertools.pairwise(runs)]
         return all(fall < 0.85 for fall in falls) or runs[-1] / runs[0] < 0.7
     pairs = [(i, j) for i in range(len(runs)) for j in range(i + 1, len(runs))]
     score = sum(int(np.sign(runs[j] - runs[i])) for i, j in pairs)

@@ -57,7 +57,7 @@ def submit_bench(
     runs: int | None = None,
     boots: int | None = None,
 ) -> Submitted:
-    """Queue fetch, build and bench of one revision; raises `UsageError` before anything is written."""
+    """Queue fetch, build and bench of one revision; a `UsageError` leaves nothing written."""
     with reading(desk.database) as session:
         engine = catalog.engine_named(session, engine_name)
         _check_trust(engine)

@@ -170,7 +170,7 @@ def show(job: int = typer.Argument(help="number of the job"), as_json: bool = JS
 
 @app.command()
 def cancel(job: int = typer.Argument(help="number of the job")) -> None:
-    """Cancel a job, running or not; `forkscout retry` takes it back. Example: `forkscout cancel 7`"""
+    """Cancel a job, running or not; `retry` undoes it. Example: `forkscout cancel 7`"""
     with writing(open_database(Settings())) as session:
         row = store.cancel(session, job, clock.now())
     ending = "is cancelled" if row.state == State.CANCELLED else "is asked to stop"
