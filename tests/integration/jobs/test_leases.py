@@ -18,6 +18,7 @@ from jobs.store.leases import Lease
 from jobs.tables import JobRow, WorkerRow
 
 LIMIT = 3
+START = NOW + timedelta(hours=1)
 
 
 def put(database: Engine, *requests: JobRequest, now: datetime = NOW) -> list[int]:
@@ -28,7 +29,7 @@ def put(database: Engine, *requests: JobRequest, now: datetime = NOW) -> list[in
 
 def take(database: Engine, queue: str = "build", worker: str = "w1") -> Lease | None:
     with db.writing(database) as session:
-        return leases.lease(session, queue, worker, NOW + timedelta(hours=1))
+        return leases.lease(session, queue, worker, START)
 
 
 def held(database: Engine, queue: str = "build") -> Lease:
@@ -97,7 +98,7 @@ def test_a_result_with_an_old_fence_is_refused(database: Engine) -> None:
         leases.start(session, late, NOW)
     with db.writing(database) as session:
         reaped = leases.reap(
-            session, NOW + timedelta(minutes=1), silence=timedelta(seconds=45), limit=LIMIT
+            session, START + timedelta(minutes=1), silence=timedelta(seconds=45), limit=LIMIT
         )
     assert reaped == [job_id]
     newer = held(database)
@@ -138,10 +139,12 @@ def test_the_third_loss_is_a_dead_letter_with_advice(database: Engine) -> None:
     """No state without an exit: the page shows it, `retry` takes it back (cases C36, C45)."""
     (job_id,) = put(database, request("a"))
     for attempt in (1, 2, 3):
+        with db.writing(database) as session:
+            session.get_one(JobRow, job_id).due_at = NOW
         assert held(database).attempts == attempt
         with db.writing(database) as session:
             leases.reap(
-                session, NOW + timedelta(minutes=5), silence=timedelta(seconds=45), limit=LIMIT
+                session, START + timedelta(minutes=5), silence=timedelta(seconds=45), limit=LIMIT
             )
     found = row(database, job_id)
     assert (found.state, found.failure_class) == (State.DEAD, "worker_lost")
@@ -181,7 +184,7 @@ def test_a_cancelled_job_whose_worker_dies_stays_cancelled(database: Engine) -> 
     with db.writing(database) as session:
         work.cancel(session, job_id, NOW)
     with db.writing(database) as session:
-        leases.reap(session, NOW + timedelta(hours=1), silence=timedelta(seconds=45), limit=LIMIT)
+        leases.reap(session, START + timedelta(hours=1), silence=timedelta(seconds=45), limit=LIMIT)
     assert row(database, job_id).state == State.CANCELLED
 
 
