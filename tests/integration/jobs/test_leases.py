@@ -101,6 +101,8 @@ def test_a_result_with_an_old_fence_is_refused(database: Engine) -> None:
             session, START + timedelta(minutes=1), silence=timedelta(seconds=45), limit=LIMIT
         )
     assert reaped == [job_id]
+    with db.writing(database) as session:
+        session.get_one(JobRow, job_id).due_at = NOW
     newer = held(database)
     assert newer.fence > late.fence
     for write in (
