@@ -131,7 +131,6 @@ class _Call:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environment,
-            cwd=self.own,
             start_new_session=True,
         )
         try:
