@@ -123,3 +123,8 @@ class Settings(BaseSettings):
             self.locks,
         ):
             folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def inherited_environment(**changes: str) -> dict[str, str]:
+    """This process's environment with changes, for a program whose user sets it up there (pip)."""
+    return {**os.environ, **changes}

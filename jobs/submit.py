@@ -140,7 +140,7 @@ def _check_trust(engine: EngineRow) -> None:
 
 
 def _only_model(session: Session) -> str:
-    models = catalog.models(session)
+    models = catalog.model_files(session)
     if len(models) == 1:
         return models[0].name
     names = ", ".join(model.name for model in models) or "none; import a watch list first"

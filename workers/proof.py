@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from jobs.control import Control
 from jobs.errors import JobFailure, UsageError
 from jobs.model import Blame, Step, Trust
 from workers import probe
 from workers.bubblewrap import INSTALL, Bubblewrap
-from workers.control import Control
 from workers.sandbox import Limits, Mount, Sandbox
 from workers.steps import run_step
 from workers.uncaged import Uncaged

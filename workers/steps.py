@@ -10,9 +10,9 @@ from pathlib import Path
 
 import psutil
 
+from jobs.control import Control
 from jobs.errors import JobFailure
 from jobs.model import Blame, Step
-from workers.control import Control
 from workers.running import Running
 from workers.sandbox import Limits, Mount, Sandbox
 
