@@ -18,7 +18,7 @@ from pathlib import Path
 
 from jobs.errors import Permanent, UsageError
 from jobs.git_process import ask
-from jobs.git_refs import BRANCHES, FULL_SHA, KEPT, TAGS, Commit, resolve, tips
+from jobs.git_refs import BRANCHES, FULL_SHA, KEPT, TAGS, Commit, holds, resolve, tips
 from jobs.trees import escaping_links
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "Commit",
     "check_out",
     "commit_count",
+    "holds",
     "ls_remote",
     "repo_url",
     "resolve",

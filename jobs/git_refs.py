@@ -52,6 +52,17 @@ def resolve(mirror: Path, ref: str) -> Commit:
     return Commit(sha, _label(sha, ref, names), _committed_at(mirror, sha))
 
 
+def holds(mirror: Path, sha: str) -> bool:
+    """Whether the mirror exists and a ref of it reaches this full sha."""
+    if not FULL_SHA.fullmatch(sha) or not (mirror / "HEAD").exists():
+        return False
+    try:
+        resolve(mirror, sha)
+    except UsageError:
+        return False
+    return True
+
+
 def tips(mirror: Path) -> dict[str, str]:
     """Ref to commit, tags peeled; what is not a commit is left out."""
     form = "%(refname)%00%(objecttype)%00%(objectname)%00%(*objecttype)%00%(*objectname)"

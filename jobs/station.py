@@ -45,7 +45,7 @@ class Station:
 
     def log_folder(self, held: Lease) -> Path:
         """Where this lease's logs go."""
-        folder = self.settings.logs / "jobs" / str(held.job_id) / str(held.fence)
+        folder = self.settings.job_logs(held.job_id) / str(held.fence)
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 

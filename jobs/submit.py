@@ -62,7 +62,7 @@ def submit_bench(
         engine = catalog.engine_named(session, engine_name)
         _check_trust(engine)
         catalog.rig_named(session, rig)
-        stack = catalog.stack_of(session, cast(int, engine.id))
+        stack = next(iter(catalog.stacks(session, engine_id=engine.id)), None)
         wanted = target or (stack.target if stack else None) or _only_model(session)
         catalog.model_named(session, wanted)
     revision = resolve(desk, engine, ref)
@@ -165,7 +165,7 @@ def resolve(desk: Desk, engine: EngineRow, ref: str | None) -> RevisionRow:
 
 def _resolve_git(desk: Desk, engine: EngineRow, ref: str | None) -> RevisionRow:
     url = git.repo_url(cast(str, engine.repo))
-    mirror = git.mirror_path(desk.settings.mirrors, cast(str, engine.repo))
+    mirror = desk.settings.mirror_of(cast(str, engine.repo))
     wanted = ref or (engine.branches[0] if engine.branches else "HEAD")
     if not git.holds(mirror, wanted):
         git.update_mirror(mirror, url, desk.on_line)
@@ -183,7 +183,7 @@ def _resolve_git(desk: Desk, engine: EngineRow, ref: str | None) -> RevisionRow:
 def _stored(session: Session, engine: EngineRow, revision: RevisionRow) -> RevisionRow:
     return catalog.add_revision(
         session,
-        cast(int, engine.id),
+        engine_id=cast(int, engine.id),
         commit=revision.commit,
         label=revision.label,
         order_key=revision.order_key,

@@ -70,6 +70,11 @@ def find(root: Path, digest: str) -> Path | None:
     return tree if tree.is_dir() else None
 
 
+def size_bytes(tree: Path) -> int:
+    """Bytes of all regular files below `tree`."""
+    return sum(entry.stat(follow_symlinks=False).st_size for entry in entries(tree))
+
+
 def verify(root: Path, digest: str) -> None:
     """Raise `JobFailure` unless the store holds exactly what this digest names."""
     tree = find(root, digest)

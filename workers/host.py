@@ -7,6 +7,8 @@ import json
 import os
 import platform
 import re
+import shutil
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -56,6 +58,17 @@ def kernel_version(release: str) -> str:
     """The numbers of a kernel release; what follows them may hold the name of a machine."""
     found = re.match(r"\d+(\.\d+)*", release)
     return found[0] if found else "unknown"
+
+
+def tool_version(name: str) -> str | None:
+    """The first line a tool on the path says of its version; None where there is none."""
+    program = shutil.which(name)
+    if program is None:
+        return None
+    answer = subprocess.run(
+        [program, "--version"], capture_output=True, text=True, check=False, timeout=20
+    )
+    return answer.stdout.strip().partition("\n")[0] or None
 
 
 def _text(path: Path) -> str:

@@ -201,7 +201,7 @@ def logs(
     while True:
         with reading(database) as session:
             over = State(store.job(session, job).state) not in LIVE
-        for text in _new_text(settings.logs / "jobs" / str(job), offsets):
+        for text in _new_text(settings.job_logs(job), offsets):
             typer.echo(text, nl=False)
         if over or not follow:
             break
