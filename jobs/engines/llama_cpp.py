@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from jobs.dialect import asking, failures, logs, measuring, settings
+from jobs.dialect import asking, failures, helptext, logs, measuring, settings
 from jobs.engines.base import BuildPlaces, Launch, intents, unsupported
 from jobs.model import BuildTarget, FailureRule, Flags, Revision, Step
 
@@ -13,6 +13,7 @@ request = asking.request
 measure = measuring.measure
 read_log = logs.read_log
 read_settings = settings.read_settings
+read_help = helptext.read_help
 
 FAMILY = "llama.cpp"
 VIA = "cmake"
@@ -50,14 +51,6 @@ COMPILE_SECONDS = 3600.0
 CUDA_COMPILE_SECONDS = 4 * 3600.0  # attention kernels alone took forks more than an hour
 OPTION = re.compile(r"-D[A-Za-z][A-Za-z0-9_]*=[A-Za-z0-9_.,+\-]*")
 ARCHITECTURE = re.compile(r"[0-9]{2,3}[af]?(-real|-virtual)?")
-
-LONGEST_HELP = 1_000_000  # characters; the largest known help text has 60,000
-HELP_COLUMN = 40
-SPELLING = re.compile(r"-{1,2}[A-Za-z0-9][A-Za-z0-9_.-]*")
-REMOVED = "the argument has been removed"
-BRACKETED = re.compile(r"^[\[{<]([a-z0-9_.+-]+(?:[|,][a-z0-9_.+-]+)+)[\]}>]")
-LISTED = re.compile(r"^[a-z0-9_-]+(?:,[a-z0-9_-]+)+$")
-ALLOWED = re.compile(r"allowed values: ([a-z0-9_.+-]+(?:, +[a-z0-9_.+-]+)*)")
 
 OURS = frozenset(
     (
@@ -185,63 +178,6 @@ def describe(*, artifact: str, launcher: str = "") -> Step:  # noqa: ARG001
     return Step("describe", (f"{artifact}/llama-server", "--help"), timeout_seconds=60)
 
 
-def read_help(text: str) -> Flags:
-    """Spellings, allowed values and removed spellings of a `--help` text."""
-    names: set[str] = set()
-    removed: set[str] = set()
-    choices: dict[str, tuple[str, ...]] = {}
-    for spellings, hint, words in _options(text[:LONGEST_HELP]):
-        if REMOVED in words:
-            removed.update(spellings)
-            continue
-        names.update(spellings)
-        values = _values(hint, words)
-        if values:
-            choices.update(dict.fromkeys(spellings, values))
-    return Flags(frozenset(names), choices, frozenset(removed - names))
-
-
-def _options(text: str) -> Iterator[tuple[list[str], str, str]]:
-    """Each option's spellings, its value hint and its help in one line."""
-    option: tuple[list[str], str, list[str]] | None = None
-    for line in text.splitlines():
-        if line.startswith("-") and not line.startswith("-----"):
-            if option:
-                yield option[0], option[1], " ".join(option[2])
-            left, right = line, ""
-            if line[HELP_COLUMN - 1 : HELP_COLUMN] == " ":
-                left, right = line[:HELP_COLUMN], line[HELP_COLUMN:]
-            spellings, hint = _spellings(left)
-            option = (spellings, hint, [right.strip()])
-        elif option and line.startswith(" " * HELP_COLUMN):
-            option[2].append(line.strip())
-    if option:
-        yield option[0], option[1], " ".join(option[2])
-
-
-def _spellings(left: str) -> tuple[list[str], str]:
-    spellings: list[str] = []
-    rest = left
-    while match := SPELLING.match(rest):
-        spellings.append(match[0])
-        rest = rest[match.end() :]
-        following = rest.lstrip(", ")
-        if not rest.startswith(",") or not following.startswith("-"):
-            break
-        rest = following
-    return spellings, rest.strip()
-
-
-def _values(hint: str, words: str) -> tuple[str, ...]:
-    if match := BRACKETED.match(hint):
-        return tuple(re.split(r"[|,]", match[1]))
-    if LISTED.match(hint):
-        return tuple(hint.split(","))
-    if match := ALLOWED.search(words):
-        return tuple(re.split(r", +", match[1]))
-    return ()
-
-
 def launch(launch: Launch, flags: Flags) -> Step:
     """The server's command in the words this build's help offers; all settings explicit."""
     asked = intents(launch)
@@ -310,7 +246,7 @@ def _load_mode(flags: Flags) -> tuple[str, ...]:
 def _check_own_words(launch: Launch, flags: Flags) -> None:
     """Refuse flags and variables this build does not know or that would undo ours."""
     for position, word in enumerate(launch.flags):
-        if not SPELLING.fullmatch(word) or re.fullmatch(r"-[0-9.]+", word):
+        if not helptext.SPELLING.fullmatch(word) or re.fullmatch(r"-[0-9.]+", word):
             continue
         name = word.replace("_", "-") if word.startswith("--") else word
         if name in OURS:
