@@ -39,16 +39,18 @@ class Standing:
     reason: str = ""
 
 
-def standing(boots: Sequence[BootRuns], *, runs_asked: int, worst: Validity, why: str) -> Standing:
+def standing(
+    boots: Sequence[BootRuns], *, runs_asked: int, boots_asked: int, worst: Validity, why: str
+) -> Standing:
     """Validity of a whole result: `worst` is the gravest validity among its samples."""
     usable = [boot for boot in boots if len(boot.speeds) >= min(MIN_USABLE_RUNS, runs_asked)]
     falling = [boot.number for boot in usable if is_degrading(boot.speeds)]
     if falling:
         return Standing(Validity.UNSTABLE, f"speed falls run over run in boot {falling[0]}")
-    if len(usable) < len(boots) or not boots:
+    short = boots_asked - len(usable)
+    if short > 0:
         validity = worst if worst is not Validity.OK else Validity.TOO_SHORT
-        short = len(boots) - len(usable)
-        return Standing(validity, why or f"{short} of {len(boots)} boots have too few usable runs")
+        return Standing(validity, why or f"{short} of {boots_asked} boots have too few usable runs")
     return Standing(Validity.OK)
 
 

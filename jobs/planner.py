@@ -112,6 +112,28 @@ def bench_identity(payload: BenchPayload, *, weights_sha256: str, scenario: Scen
     )
 
 
+def series_key(
+    *,
+    engine: str,
+    weights_sha256: str,
+    scenario: Scenario,
+    payload: BenchPayload,
+    target: str,
+) -> str:
+    """The line a result is judged on: all of its question but the revision."""
+    return digest(
+        engine,
+        target,
+        weights_sha256,
+        scenario.key,
+        payload.rig,
+        payload.context_tokens,
+        payload.intent,
+        list(payload.flags),
+        payload.env,
+    )
+
+
 def bench_request(
     payload: BenchPayload,
     *,

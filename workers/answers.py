@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from jobs.control import Control
 from jobs.dialect.measuring import error_of, text_of, tokens_so_far
 from jobs.errors import JobFailure
 from jobs.model import Arrival, Blame, FailureRule, Request
 from workers import autopsy
 from workers.client import End, EngineClient, Stream, StreamLimits
-from workers.control import Control
 
 POLL_SECONDS = 0.1
 REPORT_SECONDS = 0.5

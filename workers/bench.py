@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from jobs.control import Control
 from jobs.dialect import wire
 from jobs.dialect.settings import Asked, shortfall
 from jobs.engines.base import NOTHING, Launch
@@ -22,7 +23,6 @@ from jobs.model import Boot, Measurement, Step, Validity
 from workers import autopsy
 from workers.answers import Patience, ask
 from workers.client import EngineClient
-from workers.control import Control
 from workers.plan import Place, Plan
 from workers.readiness import Server, check_alive, prove_listener, wait_ready
 from workers.sandbox import Mount

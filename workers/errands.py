@@ -7,7 +7,6 @@ import os
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import cast
 
 from sqlmodel import Session
 
@@ -119,4 +118,4 @@ def model_file(session: Session, model_file_id: int) -> ModelFileRow:
     row = session.get(ModelFileRow, model_file_id)
     if row is None:
         raise Permanent(f"model file {model_file_id} is not in the database")
-    return cast(ModelFileRow, row)
+    return row

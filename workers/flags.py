@@ -5,11 +5,11 @@ from __future__ import annotations
 from importlib.resources import files
 from pathlib import Path
 
+from jobs.control import Control
 from jobs.engines.base import Engine
 from jobs.errors import JobFailure
 from jobs.model import Blame, Flags
 from workers import autopsy
-from workers.control import Control
 from workers.plan import Place
 from workers.sandbox import Mount
 from workers.steps import run_step

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from jobs.control import Control
 from jobs.engines.base import Engine
 from jobs.errors import JobFailure
 from jobs.model import Blame
 from workers import autopsy
 from workers.answers import POLL_SECONDS, Patience
 from workers.client import EngineClient
-from workers.control import Control
 from workers.plan import Place
 from workers.running import Running
 from workers.usage import Usage

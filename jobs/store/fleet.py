@@ -33,6 +33,14 @@ def drain(session: Session, name: str) -> None:
         session.add(row)
 
 
+def say_sandbox(session: Session, name: str, sandbox: str) -> None:
+    """Which cage this worker has proven; empty for none."""
+    row = session.get(WorkerRow, name)
+    if row is not None:
+        row.sandbox = sandbox
+        session.add(row)
+
+
 def is_draining(session: Session, name: str) -> bool:
     """Whether this worker was asked to take no more."""
     row = session.get(WorkerRow, name)

@@ -33,7 +33,6 @@ class Finished:
     validity_reason: str
     summary: Mapping[str, Any]
     boots: Sequence[Boot]
-    environments: Sequence[Mapping[str, Any]]
     command: Mapping[str, Any] = field(default_factory=dict)
     environment: Mapping[str, Any] = field(default_factory=dict)
 
@@ -46,25 +45,27 @@ def build_with_identity(session: Session, identity: str) -> BuildRow | None:
 def record_build(session: Session, row: BuildRow) -> BuildRow:
     """Store a finished build once; the first one stands."""
     known = build_with_identity(session, row.identity)
-    if known is not None:
+    if known is not None and not known.lost:
         return known
+    if known is not None:
+        known.artifact, known.job_id, known.lost = row.artifact, row.job_id, False
+        row = known
     session.add(row)
     session.flush()
     return row
 
 
-def forget_build(session: Session, identity: str, artifact: str, job_id: int) -> BuildRow | None:
-    """Point a known build at a fresh artifact, where its old one is gone from the store."""
+def lose_build(session: Session, identity: str) -> None:
+    """The artifact is gone from the store: the next request for this build makes it again."""
     row = build_with_identity(session, identity)
     if row is not None:
-        row.artifact, row.job_id = artifact, job_id
+        row.lost = True
         session.add(row)
-    return row
 
 
 def record_result(session: Session, job_id: int, found: Finished, now: datetime) -> ResultRow:
     """Store a result with every boot and every sample."""
-    values = {k: v for k, v in vars(found).items() if k not in ("summary", "boots", "environments")}
+    values = {k: v for k, v in vars(found).items() if k not in ("summary", "boots")}
     row = ResultRow(
         job_id=job_id,
         created_at=now,
@@ -72,14 +73,12 @@ def record_result(session: Session, job_id: int, found: Finished, now: datetime)
     )
     session.add(row)
     session.flush()
-    for boot, environment in zip(found.boots, found.environments, strict=True):
-        _record_boot(session, cast(int, row.id), boot, environment, now)
+    for boot in found.boots:
+        _record_boot(session, cast(int, row.id), boot, now)
     return row
 
 
-def _record_boot(
-    session: Session, result_id: int, boot: Boot, environment: Mapping[str, Any], now: datetime
-) -> None:
+def _record_boot(session: Session, result_id: int, boot: Boot, now: datetime) -> None:
     row = BootRow(
         result_id=result_id,
         number=boot.number,
@@ -90,8 +89,8 @@ def _record_boot(
         effective=asdict(boot.effective),
         props=dict(boot.props),
         slots=list(boot.slots),
-        environment=dict(environment),
-        started_at=now,
+        environment=dict(boot.environment),
+        started_at=boot.started_at or now,
     )
     session.add(row)
     session.flush()
@@ -129,6 +128,12 @@ def boots_of(session: Session, result_id: int) -> list[BootRuns]:
     for number, speed in session.exec(query).all():
         runs.setdefault(number, []).append(cast(float, speed))
     return [BootRuns(number, tuple(speeds)) for number, speeds in runs.items()]
+
+
+def revision_label(session: Session, row: ResultRow) -> str:
+    """What people call the revision a result is about."""
+    revision = session.get(RevisionRow, row.revision_id)
+    return revision.label if revision else f"revision {row.revision_id}"
 
 
 def cell_history(session: Session, cell: str) -> Sequence[ResultRow]:

@@ -58,7 +58,9 @@ def _hurry(session: Session, job: JobRow, request: JobRequest) -> None:
 def _is_done(session: Session, request: JobRequest) -> bool:
     if request.kind is Kind.BUILD:
         identity = request.payload["build_identity"]
-        query = select(BuildRow.id).where(BuildRow.identity == identity)
+        query = select(BuildRow.id).where(
+            BuildRow.identity == identity, col(BuildRow.lost).is_(False)
+        )
         return session.exec(query).first() is not None
     if request.kind is Kind.FETCH_MODEL:
         row = session.get(ModelFileRow, request.payload["model_file_id"])

@@ -66,7 +66,7 @@ def test_a_certain_but_tiny_difference_is_no_news() -> None:
 def test_a_boot_that_degrades_is_unstable_not_slow() -> None:
     """3.40, 1.52, 0.97 never becomes a mean of 1.96."""
     falling = [BootRuns(1, (3.40, 1.52, 0.97))]
-    found = standing(falling, runs_asked=3, worst=Validity.OK, why="")
+    found = standing(falling, runs_asked=3, boots_asked=1, worst=Validity.OK, why="")
     assert found.validity is Validity.UNSTABLE
     judged = judge(falling, standing=found, baseline=[80.0], baseline_label="x", history=[])
     assert judged.kind is VerdictKind.UNSTABLE
@@ -76,7 +76,9 @@ def test_a_boot_that_degrades_is_unstable_not_slow() -> None:
 def test_too_few_usable_runs_are_invalid_not_slow() -> None:
     """Two usable runs of five say nothing (case C19)."""
     short = [BootRuns(1, (70.0, 71.0))]
-    found = standing(short, runs_asked=5, worst=Validity.TOO_SHORT, why="predicted 41 of 800")
+    found = standing(
+        short, runs_asked=5, boots_asked=1, worst=Validity.TOO_SHORT, why="predicted 41 of 800"
+    )
     assert found.validity is Validity.TOO_SHORT
     assert "41 of 800" in found.reason
     judged = judge(short, standing=found, baseline=[80.0], baseline_label="x", history=[])
@@ -85,7 +87,7 @@ def test_too_few_usable_runs_are_invalid_not_slow() -> None:
 
 def test_no_boot_at_all_is_invalid() -> None:
     """Zero usable runs is invalid, never a regression."""
-    found = standing([], runs_asked=5, worst=Validity.OK, why="")
+    found = standing([], runs_asked=5, boots_asked=3, worst=Validity.OK, why="")
     assert found.validity is not Validity.OK
 
 
