@@ -203,8 +203,8 @@ def _used_bytes(folder: Path) -> int:
 def _too_large(size_bytes: int, limit_bytes: int) -> JobFailure:
     return JobFailure(
         f"the download needs {size_bytes:,} bytes, {limit_bytes:,} are allowed",
-        failure_class="disk_full",
+        failure_class="download_too_large",
         blame=Blame.INFRASTRUCTURE,
         phase="download",
-        advice="free disk space, or lower FORKSCOUT_MIN_FREE_BYTES",
+        advice="free disk space, or correct size_bytes in the watch list",
     )

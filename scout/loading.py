@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -23,8 +24,13 @@ class Changes:
     not_yet: tuple[str, ...] = ()
 
 
-def apply(session: Session, watch_list: WatchList, now: datetime) -> Changes:
-    """Make the rows say what the list says; the caller commits all of it or nothing."""
+def apply(
+    session: Session, watch_list: WatchList, now: datetime, *, replace: bool = False
+) -> Changes:
+    """Make the rows say what the list says; the caller commits all of it or nothing.
+
+    Several lists add up. With `replace`, what is not in this one is retired.
+    """
     changed: list[str] = []
     rows: dict[str, EngineRow] = {}
     for engine in watch_list.engines:
@@ -51,15 +57,21 @@ def apply(session: Session, watch_list: WatchList, now: datetime) -> Changes:
         }
         _, is_new = catalog.upsert_stack(session, stack.name, now=now, values=values)
         changed += [f"stack {stack.name}"] if is_new else []
-    dropped = catalog.drop_stacks(session, keep=[stack.name for stack in benchable])
-    retired = []
-    for row in catalog.engines(session):
-        if row.name not in rows:
-            row.retired = True
-            session.add(row)
-            retired.append(row.name)
+    dropped: list[str] = []
+    retired: list[str] = []
+    if replace:
+        dropped = catalog.drop_stacks(session, keep=[stack.name for stack in benchable])
+        retired = _retire(session, keep=rows)
     session.flush()
     return Changes(tuple(changed), tuple(retired), tuple(dropped), tuple(watch_list.not_yet()))
+
+
+def _retire(session: Session, *, keep: Container[str]) -> list[str]:
+    gone = [row for row in catalog.engines(session) if row.name not in keep]
+    for row in gone:
+        row.retired = True
+        session.add(row)
+    return [row.name for row in gone]
 
 
 def _engine(session: Session, entry: EngineEntry, now: datetime) -> tuple[EngineRow, bool]:

