@@ -12,6 +12,8 @@ from alembic.config import Config
 from sqlalchemy import Connection, Engine, event
 from sqlmodel import Session, create_engine
 
+from jobs.config import Settings
+
 BUSY_SECONDS = 30.0
 
 
@@ -61,3 +63,10 @@ def migrate(url: str) -> None:
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     config.attributes["url"] = url
     command.upgrade(config, "head")
+
+
+def open_database(settings: Settings) -> Engine:
+    """Prepare the folders, bring the schema up to date and connect."""
+    settings.prepare()
+    migrate(settings.resolved_database_url)
+    return connect(settings.resolved_database_url)
