@@ -27,6 +27,9 @@ class Settings(BaseSettings):
     watchlist: Path | None = Field(None, description="watch list; empty means the shipped demo")
     host: str = Field("127.0.0.1", description="address the site listens on")
     port: int = Field(8450, ge=1, le=65535, description="port the site listens on")
+    hosts: str = Field(
+        "", description="further host names the site answers to, separated by commas"
+    )
     site: Path | None = Field(
         None, description="static export; empty means site/ in the home folder"
     )
@@ -115,6 +118,10 @@ class Settings(BaseSettings):
     def resolved_site(self) -> Path:
         """Where the static export is written."""
         return (self.site or self.root / "site").absolute()
+
+    def job_log(self, job_id: int) -> Path:
+        """Where the log of one job lies."""
+        return self.logs / f"job-{job_id}.log"
 
     def prepare(self) -> None:
         """Make the folders; the home is private to its owner."""

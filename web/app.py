@@ -1,0 +1,126 @@
+"""The live site: pages and JSON of one database, read-only, for known host names only."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from http import HTTPStatus
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.staticfiles import StaticFiles
+from sqlalchemy import Engine, text
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from jobs import db
+from jobs.config import Settings
+from web import pages
+from web.api import v1
+from web.render import FOLDER, Renderer
+from web.site import site_of
+
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+ADVICE = {
+    404: "There is no such page. A job or result that is not stored has none.",
+    405: "This site is only read: it answers GET and HEAD.",
+    422: "That address does not name anything: ids are positive whole numbers.",
+}
+
+
+class Hardened:
+    """Adds the security headers to every answer, errors included."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(HEADERS)
+            await send(message)
+
+        await self.app(scope, receive, send_with_headers)
+
+
+def create_app(engine: Engine, settings: Settings) -> FastAPI:
+    """The application over one database."""
+    site = site_of(settings)
+    renderer = Renderer(site.clean)
+    app = FastAPI(title="forkscout", docs_url=None, redoc_url=None, openapi_url=None)
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=hosts(settings), www_redirect=False)
+    app.add_middleware(Hardened)
+    app.include_router(v1.router(engine, site))
+    app.mount("/static", StaticFiles(directory=FOLDER / "static"))
+
+    @app.get("/healthz")
+    def healthz() -> Response:
+        return JSONResponse({"status": "ok"})
+
+    @app.get("/readyz")
+    def readyz() -> Response:
+        try:
+            with db.reading(engine) as session:
+                session.connection().execute(text("SELECT 1"))
+        except SQLAlchemyError:
+            return JSONResponse({"status": "the database does not answer"}, status_code=503)
+        return JSONResponse({"status": "ready"})
+
+    @app.api_route("/{path:path}", methods=["GET", "HEAD"])
+    def page(path: str) -> Response:
+        now = datetime.now(UTC)
+        with db.reading(engine) as session:
+            found = site.page(path or "index.html", session, now=now)
+        if found is None:
+            raise HTTPException(404)
+        return HTMLResponse(renderer.html(found, now=now))
+
+    def failed(request: Request, status: int, said: str) -> Response:
+        advice = ADVICE.get(status, said)
+        if request.url.path.startswith("/api/"):
+            detail = said if said and said != HTTPStatus(status).phrase else advice
+            return JSONResponse({"detail": site.clean(detail)}, status_code=status)
+        shown = pages.missing(
+            status,
+            title=HTTPStatus(status).phrase,
+            advice=advice,
+            path=request.url.path.lstrip("/"),
+        )
+        return HTMLResponse(renderer.html(shown, now=datetime.now(UTC)), status_code=status)
+
+    @app.exception_handler(HTTPException)
+    def refused(request: Request, error: HTTPException) -> Response:
+        return failed(request, error.status_code, str(error.detail))
+
+    @app.exception_handler(RequestValidationError)
+    def misread(request: Request, _error: RequestValidationError) -> Response:
+        return failed(request, 422, "")
+
+    return app
+
+
+def hosts(settings: Settings) -> Sequence[str]:
+    """The host names this site answers to; an address that means "everywhere" is no name."""
+    named = [name.strip() for name in settings.hosts.split(",") if name.strip()]
+    return (*LOOPBACK, *([] if _is_everywhere(settings.host) else [settings.host]), *named)
+
+
+def _is_everywhere(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return not host

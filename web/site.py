@@ -1,0 +1,91 @@
+"""Which pages there are and what is on each, read from the database; writes nothing."""
+
+from __future__ import annotations
+
+import getpass
+import re
+import socket
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+from sqlmodel import Session
+
+from jobs.config import Settings
+from jobs.store import board, overview
+from web import pages
+from web.logs import tail
+from web.ranking import Board, TellsApart, boards, boots_apart
+from web.redact import redact
+
+_RESULT = re.compile(r"results/([1-9][0-9]{0,8})\.html", re.ASCII)
+_JOB = re.compile(r"jobs/([1-9][0-9]{0,8})\.html", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Site:
+    """What pages need besides the database: logs, and what is private on this machine."""
+
+    log_of: Callable[[int], Path]
+    clean: Callable[[str], str]
+    silent_seconds: float
+    tells_apart: TellsApart = boots_apart
+
+    def boards(self, session: Session) -> tuple[Board, ...]:
+        """The leaderboard, group by group."""
+        return boards(board.leaderboard(session), self.tells_apart)
+
+    def page(self, path: str, session: Session, *, now: datetime) -> pages.Page | None:
+        """The page at `path`, or None: no other path exists."""
+        match path:
+            case "index.html":
+                front, queue = overview.front(session), overview.queue(session)
+                return pages.index(front, self.boards(session), queue, now=now)
+            case "leaderboard.html":
+                return pages.leaderboard(self.boards(session), now=now)
+            case "queue.html":
+                found = overview.queue(session)
+                return pages.queue(found, now=now, silent_seconds=self.silent_seconds)
+            case "engines.html":
+                return pages.engines(overview.engines(session))
+            case "method.html":
+                return pages.method()
+        if wanted := _RESULT.fullmatch(path):
+            detail = board.result(session, int(wanted[1]))
+            return pages.result(detail, now=now) if detail else None
+        if wanted := _JOB.fullmatch(path):
+            job = overview.job(session, int(wanted[1]))
+            return pages.job(job, tail(self.log_of(job.id))) if job else None
+        return None
+
+    def paths(self, session: Session) -> Iterator[str]:
+        """Every page there is."""
+        yield from pages.FIXED
+        yield from (f"results/{number}.html" for number in board.result_ids(session))
+        yield from (f"jobs/{number}.html" for number in overview.job_ids(session))
+
+
+def site_of(settings: Settings) -> Site:
+    """The site of this installation: its folders, user and host are private."""
+    roots = {
+        str(settings.artifacts): "<artifacts>",
+        str(settings.weights): "<weights>",
+        str(settings.mirrors): "<mirrors>",
+        str(settings.scratch): "<build>",
+        str(settings.runtime): "<run>",
+        str(settings.root): "<home>",
+    }
+    return Site(
+        log_of=settings.job_log,
+        clean=partial(redact, roots=roots, names=(_user(), socket.gethostname())),
+        silent_seconds=settings.lease_seconds,
+    )
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return ""

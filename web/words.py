@@ -1,0 +1,67 @@
+"""What the words on our pages mean, one sentence for each value of the model's enums."""
+
+from __future__ import annotations
+
+from jobs.model import Blame, State, Validity, VerdictKind
+
+VALIDITY = {
+    Validity.OK: "Nothing speaks against the number.",
+    Validity.CACHED: "The prompt came from a cache, so its speed says nothing.",
+    Validity.PARTIAL_OFFLOAD: "Part of the model ran somewhere else than on the device.",
+    Validity.SPEC_INACTIVE: "Speculation was asked for and did not run.",
+    Validity.TAINTED: "Something else used the machine while it was measured.",
+    Validity.UNSTABLE: "The runs drift or jump too far to name one speed.",
+    Validity.WRONG_SERVER: "Another server than the one we started answered.",
+    Validity.BROKEN_OUTPUT: "The text is garbage, so its speed is worth nothing.",
+    Validity.TOO_SHORT: "Fewer tokens came than were asked for.",
+    Validity.CONFIG_MISMATCH: "The server ran with other settings than it was asked for.",
+    Validity.INCONSISTENT: "The server's own figures contradict each other.",
+    Validity.EMPTY: "No token came.",
+}
+
+VERDICT = {
+    VerdictKind.FIRST: "the first result of its series: there is nothing to compare with",
+    VerdictKind.SAME: "no change larger than the resolution that is named",
+    VerdictKind.CANNOT_TELL: "the boots differ so much among themselves that no answer is honest",
+    VerdictKind.SUSPECT_FASTER: "faster beyond the noise; a second measurement must confirm it",
+    VerdictKind.SUSPECT_SLOWER: "slower beyond the noise; a second measurement must confirm it",
+    VerdictKind.UNSTABLE: "the runs drift or jump inside the boots",
+    VerdictKind.INVALID: "too little of what was measured counts",
+}
+
+STATE = {
+    State.QUEUED: "waits for its turn",
+    State.BLOCKED: "cannot start until something changes",
+    State.LEASED: "a worker has taken it",
+    State.RUNNING: "is being worked on",
+    State.SUCCEEDED: "done",
+    State.FAILED: "ended with a named failure",
+    State.CANCELLED: "stopped by a person",
+    State.EXPIRED: "waited longer than it was worth",
+    State.SUPERSEDED: "a newer job took its place",
+    State.DEAD: "lost its worker too often; a person must look",
+}
+
+BLAME = {
+    Blame.ENGINE: "a fault of the engine; the only kind that counts against it",
+    Blame.CONFIGURATION: "the engine cannot do what was asked of it",
+    Blame.INFRASTRUCTURE: "our machine, network or disk failed",
+    Blame.ENVIRONMENT: "the machine lacks or changed something",
+}
+
+BLOCKED = {
+    "no_sandbox": "No working sandbox here, and strangers' code runs in nothing less. "
+    "Install it with: apt install bubblewrap",
+}
+
+
+def spoken(word: str) -> str:
+    """A stored word as people read it: `cannot_tell` becomes `cannot tell`."""
+    return word.replace("_", " ")
+
+
+def blocked(reason: str | None) -> str:
+    """Why a job is blocked and what would free it."""
+    if not reason:
+        return "blocked, and no reason was recorded"
+    return BLOCKED.get(reason, spoken(reason))
