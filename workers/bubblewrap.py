@@ -12,7 +12,7 @@ from pathlib import Path
 
 from jobs.errors import JobFailure
 from jobs.model import Blame, Step
-from workers.limited import limited
+from workers.limited import limited, mortal
 from workers.running import Running, unique_marker
 from workers.sandbox import STEP_PATH, Limits, Mount, step_environment, working_folder
 
@@ -60,8 +60,7 @@ class Bubblewrap:
         with _words(options) as words:
             return Running(
                 [
-                    self._program,
-                    *("--args", str(words), "--"),
+                    *mortal([self._program, "--args", str(words), "--"]),
                     *limited(step.argv, limits, caged=True),
                 ],
                 env={"PATH": STEP_PATH, "FORKSCOUT_JOB": marker},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import subprocess
@@ -65,7 +66,7 @@ class Place:
 
     def run(self, program: str, *, limits: Limits = Limits(), **kwargs: object) -> str:  # noqa: B008
         self.run_step(self.step(program, **kwargs), limits)
-        return self.log.read_text()
+        return self.log.read_text(errors="replace")
 
     def run_step(self, step: Step, limits: Limits = Limits()) -> None:  # noqa: B008
         run_step(
@@ -341,8 +342,8 @@ def test_a_cancel_ends_the_whole_tree_before_it_is_heard(place: Place) -> None:
 def test_a_polite_stop_lets_the_server_say_goodbye(place: Place) -> None:
     """TERM comes first, and a process that heeds it ends by itself within the grace."""
     program = (
-        "import signal, sys, time\n"
-        "signal.signal(signal.SIGTERM, lambda *_: (print('bye', flush=True), sys.exit(0)))\n"
+        "import os, signal, sys, time\n"
+        "signal.signal(signal.SIGTERM, lambda *_: (os.write(1, b'bye\\n'), sys.exit(0)))\n"
         "print('up', flush=True)\nwhile True: time.sleep(1)"
     )
     with place.sandbox.start(
@@ -433,14 +434,18 @@ def test_a_killed_worker_takes_its_step_along(sandbox: Sandbox, tmp_path: Path) 
     ) as worker:
         assert worker.stdout is not None
         assert worker.stdout.readline() == b"started\n"
-        _until(lambda: len(_marked()) >= 1)
-        worker.kill()
-    _until(lambda: _marked() == [])
+        try:
+            _until(lambda: "sleep" in _marked())
+            worker.kill()
+            _until(lambda: _marked() == [])
+        finally:
+            processes.kill_marked(MARKER)
 
 
-def _marked() -> list[int]:
+def _marked() -> list[str]:
     found = []
-    for pid in psutil.pids():
-        if (processes.marker_of(pid) or "").startswith(f"{MARKER}/"):
-            found.append(pid)
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if (processes.marker_of(process.pid) or "").startswith(f"{MARKER}/"):
+                found.append(process.name())
     return found
