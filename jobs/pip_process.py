@@ -47,12 +47,21 @@ class Answer:
     log: str
 
     @property
+    def first_error(self) -> str:
+        """Pip's first complaint: the reason, where later ones are consequences."""
+        return self._complaints[0]
+
+    @property
     def last_error(self) -> str:
         """Pip's own last word on what went wrong."""
+        return self._complaints[-1]
+
+    @property
+    def _complaints(self) -> list[str]:
         lines = [line.strip() for line in self.errors.splitlines() if line.strip()]
-        errors = [line for line in lines if line.startswith("ERROR:")]
-        text = (errors or lines or [f"pip ended with code {self.code}"])[-1]
-        return without_credentials(text.removeprefix("ERROR:").strip())[:400]
+        errors = [line.removeprefix("ERROR:").strip() for line in lines if "ERROR:" in line]
+        told = errors or lines or [f"pip ended with code {self.code}"]
+        return [without_credentials(line)[:400] for line in told]
 
 
 def without_credentials(text: str) -> str:
@@ -193,10 +202,12 @@ class _Call:
 
 
 def _used_bytes(folder: Path) -> int:
+    """Bytes under `folder`, in which pip makes and removes files at the same time."""
     used = 0
-    for path in folder.rglob("*"):
-        with contextlib.suppress(FileNotFoundError):
-            used += path.stat().st_size
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                used += (Path(parent) / name).stat().st_size
     return used
 
 

@@ -69,7 +69,6 @@ def watch(
             sightings = source.look(watched, known[row.name], log=log)
             new += _record(database, row, sightings, now())
         except ScoutError as error:
-            _log.info("source failed", engine=row.name, reason=error.message)
             troubles.append(Trouble(row.name, error.message, error.advice))
         except Exception as error:
             _log.exception("source crashed", engine=row.name)
