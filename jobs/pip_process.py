@@ -22,7 +22,6 @@ from jobs.model import Blame
 QUESTION_SECONDS = 300.0
 STALL_SECONDS = 300.0  # pip's own retries with back-off stay below this
 OUTPUT_LIMIT_BYTES = 32 * 1024 * 1024
-LOG_TAIL_BYTES = 1024 * 1024
 TICK_SECONDS = 0.25
 CHUNK_BYTES = 65536
 RETRY_ADVICE = (
@@ -30,7 +29,8 @@ RETRY_ADVICE = (
 )
 
 _PROGRESS = re.compile(rb"^Progress (\d+) of (\d+)$", re.MULTILINE)
-_STAMP = re.compile(r"^\d{4}-\d\d-\d\dT[\d:,]+ ?", re.MULTILINE)
+_STAMP = re.compile(r"^\d{4}-\d\d-\d\dT[\d:,]+ ?")
+_LINK_LINE = re.compile(r"\s+(Found|Skipping) link")
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 
 Progress = Callable[[int, int | None], None]
@@ -98,7 +98,7 @@ def ask(
         try:
             code, output, errors = call.run(deadline_seconds)
         finally:
-            said = _tail(record)
+            said = _record(record)
             if log is not None:
                 with log.open("a", encoding="utf-8") as file:
                     file.write(f"$ pip {' '.join(arguments)}\n{said}\n")
@@ -107,13 +107,15 @@ def ask(
         )
 
 
-def _tail(record: Path) -> str:
-    if not record.exists():
+def _record(path: Path) -> str:
+    """Pip's own log without the thousands of lines on files it did not choose."""
+    if not path.exists():
         return ""
-    with record.open("rb") as file:
-        file.seek(max(0, record.stat().st_size - LOG_TAIL_BYTES))
-        text = file.read().decode("utf-8", "replace")
-    return without_credentials(_STAMP.sub("", text))
+    with path.open("rb") as file:
+        text = file.read(OUTPUT_LIMIT_BYTES).decode("utf-8", "replace")
+    lines = (_STAMP.sub("", line) for line in text.splitlines())
+    kept = "\n".join(line for line in lines if not _LINK_LINE.match(line))
+    return without_credentials(kept)
 
 
 @dataclass(frozen=True)

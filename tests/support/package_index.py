@@ -75,9 +75,15 @@ class PackageIndex:
     ) -> Path:
         """Offer a wheel, in place of one of the same name; `claims` is the digest it claims."""
         path = make_wheel(self.folder, name, version, **kw)
+        self.offer_file(name, path, yanked=yanked, claims=claims)
+        return path
+
+    def offer_file(
+        self, name: str, path: Path, *, yanked: bool = False, claims: str | None = None
+    ) -> None:
+        """Offer a file as it is."""
         known = self._offers.setdefault(name, {})
         known[path.name] = _Offer(path, yanked, claims or sha256_of(path))
-        return path
 
     def withdraw(self, name: str) -> None:
         del self._offers[name]

