@@ -63,6 +63,8 @@ class EngineClient:
 
     def healthy(self) -> bool:
         """Whether `/health` says 200; a server that still loads says 503 or nothing."""
+        if self.listener_pid() is None:
+            return False
         try:
             with self._http.stream("GET", "/health", timeout=CONNECT_SECONDS) as answer:
                 return answer.status_code == httpx.codes.OK

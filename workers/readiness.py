@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from jobs.engines.base import Engine
 from jobs.errors import JobFailure
@@ -17,6 +18,7 @@ from workers.running import Running
 from workers.usage import Usage
 
 MEMORY_PROGRESS_BYTES = 4 * 2**20
+LOG_STEP_BYTES = 2**20
 
 
 @dataclass(frozen=True)
@@ -35,15 +37,15 @@ def wait_ready(
 ) -> None:
     """Wait while the server makes progress: its log or its memory grows."""
     began_at = progress_at = time.monotonic()
-    seen = (-1, -1)
+    position, memory_seen = server.offset, -1
     while not server.client.healthy():
         control.report("load", done=server.usage.memory_bytes, unit="B")
         check_alive(server, place, engine, phase=autopsy.LOAD)
         now = time.monotonic()
-        size = place.log.stat().st_size
-        shape = (size, server.usage.memory_bytes // MEMORY_PROGRESS_BYTES)
-        if shape != seen:
-            seen, progress_at = shape, now
+        spoke, position = _spoke(place.log, position)
+        memory = server.usage.memory_bytes // MEMORY_PROGRESS_BYTES
+        if spoke or memory != memory_seen:
+            memory_seen, progress_at = memory, now
         if now - progress_at > patience.stall_seconds:
             raise _load_failure("stalled", f"no log line or memory for {now - progress_at:.0f} s")
         if now - began_at > patience.load_seconds:
@@ -51,6 +53,15 @@ def wait_ready(
         control.wait(POLL_SECONDS)
     control.check()
     check_alive(server, place, engine, phase=autopsy.LOAD)
+
+
+def _spoke(log: Path, position: int) -> tuple[bool, int]:
+    """Whether the log grew by more than echoes of our own questions, and how far it was read."""
+    with log.open("rb") as file:
+        file.seek(position)
+        grown = file.read(LOG_STEP_BYTES)
+    lines = grown.split(b"\n")
+    return any(line.strip() and b"/health" not in line for line in lines), position + len(grown)
 
 
 def _load_failure(failure_class: str, words: str) -> JobFailure:
