@@ -98,6 +98,14 @@ class Settings(BaseSettings):
     def mirrors(self) -> Path:
         return self.root / "git"
 
+    def mirror_of(self, repo: str) -> Path:
+        """The bare mirror of `owner/name`."""
+        return self.mirrors / f"{repo.replace('/', '--')}.git"
+
+    def job_logs(self, job_id: int) -> Path:
+        """Folder of a job's logs: one folder per attempt, named by its fence."""
+        return self.logs / "jobs" / str(job_id)
+
     @property
     def scratch(self) -> Path:
         return self.root / "tmp"
@@ -130,3 +138,8 @@ class Settings(BaseSettings):
             self.locks,
         ):
             folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def inherited_environment(**changes: str) -> dict[str, str]:
+    """This process's environment with changes, for a program whose user sets it up there (pip)."""
+    return {**os.environ, **changes}

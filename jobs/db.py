@@ -9,6 +9,8 @@ from typing import Any
 
 from alembic import command
 from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, event
 from sqlmodel import Session, create_engine
 
@@ -57,10 +59,33 @@ def reading(engine: Engine) -> Iterator[Session]:
         yield session
 
 
-def migrate(url: str) -> None:
-    """Bring the database to the newest schema."""
+def open_database(settings: Settings) -> Engine:
+    """The installation's database: folders made, schema the newest."""
+    settings.prepare()
+    engine = connect(settings.resolved_database_url)
+    if _schema(engine) != _newest_schema():
+        migrate(settings.resolved_database_url)
+    return engine
+
+
+def _schema(engine: Engine) -> str | None:
+    with engine.connect() as connection:
+        return MigrationContext.configure(connection).get_current_revision()
+
+
+def _alembic() -> Config:
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    return config
+
+
+def _newest_schema() -> str | None:
+    return ScriptDirectory.from_config(_alembic()).get_current_head()
+
+
+def migrate(url: str) -> None:
+    """Bring the database to the newest schema; of many that try at once, one does it."""
+    config = _alembic()
     config.attributes["url"] = url
     command.upgrade(config, "head")
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 from jobs.model import Blame
 
 
@@ -60,3 +63,15 @@ class JobFailure(ScoutError):
         self.blame = blame
         self.phase = phase
         super().__init__(detail, advice=advice)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Advice for a word nobody knows: the nearest right one, or all of them when they are few."""
+    words = sorted(set(known))
+    near = difflib.get_close_matches(word, words, n=1, cutoff=0.5)
+    if near:
+        return f"did you mean {near[0]!r}?"
+    if not words:
+        return "none is known yet"
+    shown = ", ".join(words[:12])
+    return f"known are {shown}" + (f" and {len(words) - 12} more" if len(words) > 12 else "")

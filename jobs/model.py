@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import IntEnum, StrEnum
 from typing import Any
 
@@ -165,6 +166,22 @@ class Effective:
 
 
 @dataclass(frozen=True)
+class Request:
+    """One HTTP request of a run: path and JSON body."""
+
+    path: str
+    body: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """One stream event's JSON and when it came, in seconds after the request was sent."""
+
+    seconds: float
+    event: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class Measurement:
     """One measured request. Times in milliseconds, rates in tokens per second."""
 
@@ -206,6 +223,9 @@ class Boot:
     measurements: tuple[Measurement, ...]
     peak_memory_bytes: int | None = None
     listener_is_child: bool = False
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    command: tuple[str, ...] = ()
+    started_at: datetime | None = None
 
 
 class VerdictKind(StrEnum):

@@ -200,6 +200,7 @@ class BuildRow(SQLModel, table=True):
     job_id: int = Field(foreign_key="job.id")
     target: str
     artifact: str = Field(index=True)
+    lost: bool = False
     recipe: str
     size_bytes: int
     duration_seconds: float

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from jobs.errors import JobFailure
 from jobs.model import (
+    Arrival,
+    Blame,
     BootFacts,
     BuildTarget,
     Effective,
     FailureRule,
     Flags,
     Measurement,
+    Request,
     Revision,
     Step,
 )
@@ -28,6 +33,7 @@ class BuildPlaces:
     output: str
     python: str = "python3"
     jobs: int = 1
+    generator: str = "Ninja"
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,7 @@ class Launch:
     alias: str
     context_tokens: int
     threads: int
-    python: str = "python3"
+    launcher: str = ""
     gpu_layers: int = 0
     intent: Mapping[str, str | int] = field(default_factory=dict)
     flags: tuple[str, ...] = ()
@@ -48,39 +54,106 @@ class Launch:
 
 
 @dataclass(frozen=True)
-class Request:
-    """One HTTP request of a run: path and JSON body."""
+class Diagnosis:
+    """The rule that names a failure and the line of the log that said so."""
 
-    path: str
-    body: Mapping[str, Any]
+    rule: FailureRule
+    line: str
+
+
+LONGEST_LINE = 2000  # characters of one log line that are looked at
+
+
+def classify(text: str, rules: Sequence[FailureRule]) -> Diagnosis | None:
+    """The first line that any rule knows, by the first rule that knows it."""
+    for line in text.splitlines():
+        head = line[:LONGEST_LINE]
+        for rule in rules:
+            if rule.pattern.search(head):
+                return Diagnosis(rule, head.strip())
+    return None
+
+
+def unsupported(what: str, *, advice: str) -> JobFailure:
+    """This build cannot do what was asked: nobody's fault, and never a guess."""
+    return JobFailure(what, failure_class="unsupported", blame=Blame.CONFIGURATION, advice=advice)
 
 
 @dataclass(frozen=True)
-class Arrival:
-    """One stream event's JSON and when it came, in seconds after the request was sent."""
+class Intents:
+    """A launch's intents in checked form; what is not asked is explicit all the same."""
 
-    seconds: float
-    event: Mapping[str, Any]
+    batch: int
+    ubatch: int
+    kv: str
+    flash_attention: str
+
+
+DEFAULT_BATCH = 2048
+DEFAULT_UBATCH = 512
+NOTHING = frozenset({"none", "off", "no", "0", ""})
+
+
+def intents(launch: Launch) -> Intents:
+    """The intents every family serves; raises `unsupported` for one that no family can yet."""
+    intent = dict(launch.intent)
+    context = intent.pop("context", launch.context_tokens)
+    batch = intent.pop("batch", DEFAULT_BATCH)
+    ubatch = intent.pop("ubatch", DEFAULT_UBATCH)
+    kv = intent.pop("kv", "f16")
+    flash_attention = intent.pop("flash_attention", "on")
+    if context != launch.context_tokens:
+        raise unsupported(
+            f"intent context = {context!r} beside a context of {launch.context_tokens} tokens",
+            advice="Ask for one context only.",
+        )
+    for name, value in (("batch", batch), ("ubatch", ubatch)):
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 65536:
+            raise unsupported(
+                f"intent {name} = {value!r}", advice="Give a whole number from 1 to 65536."
+            )
+    if flash_attention not in ("on", "off", "auto"):
+        raise unsupported(
+            f"intent flash_attention = {flash_attention!r}", advice="Use on, off or auto."
+        )
+    if not isinstance(kv, str) or not re.fullmatch(r"[a-z0-9_]{1,32}", kv):
+        raise unsupported(f"intent kv = {kv!r}", advice="Name a cache type such as q8_0.")
+    for name in ("speculation", "vision"):
+        value = intent.pop(name, "none")
+        if str(value) not in NOTHING:
+            raise unsupported(
+                f"intent {name} = {value!r}", advice=f"This release measures without {name} only."
+            )
+    if intent:
+        raise unsupported(
+            f"intent {min(intent)!r}",
+            advice="Known: batch, context, flash_attention, kv, speculation, ubatch, vision.",
+        )
+    return Intents(int(batch), int(ubatch), kv, str(flash_attention))
 
 
 class Engine(Protocol):
-    """One module per family. `RECIPE` grows with each change to the build."""
+    """One module per family. `RECIPE` grows with each change to the build.
+
+    `LAUNCHER` names the file beside the family's module that `Launch.launcher` must point at.
+    """
 
     FAMILY: str
     VIA: str
     RECIPE: int
     FOREIGN_SOURCE: bool
+    LAUNCHER: str | None
     FAILURES: Sequence[FailureRule]
     SPARSE_PATTERNS: Sequence[str]
 
     def build(self, revision: Revision, target: BuildTarget, places: BuildPlaces) -> Sequence[Step]:
         """Steps that leave the finished tree in `places.output`."""
 
-    def describe(self, *, artifact: str, python: str) -> Step:
-        """The step whose output `read_help` understands."""
+    def describe(self, *, artifact: str, launcher: str = "") -> Step:
+        """The step whose standard output `read_help` understands."""
 
     def launch(self, launch: Launch, flags: Flags) -> Step:
-        """The step that starts the server. Raises `Unsupported` for an intent no flag can serve."""
+        """The step that starts the server. Raises `unsupported` where no flag can serve."""
 
     def read_help(self, text: str) -> Flags:
         """Flags of the built binary."""

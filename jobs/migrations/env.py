@@ -8,6 +8,8 @@ from sqlmodel import SQLModel
 from jobs import tables  # noqa: F401  (fills the metadata)
 from jobs.db import connect
 
+MIGRATION_LOCK = 7_346_110_482  # any number, the same for every process of forkscout
+
 url = context.config.attributes["url"]
 engine = connect(url)
 with engine.connect() as connection:
@@ -15,5 +17,7 @@ with engine.connect() as connection:
         connection=connection, target_metadata=SQLModel.metadata, render_as_batch=True
     )
     with context.begin_transaction():
+        if engine.dialect.name == "postgresql":
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")
         context.run_migrations()
 engine.dispose()

@@ -1,0 +1,6 @@
+"""Lets `python -m jobs.cli` be the command line."""
+
+from jobs.cli.root import main
+
+if __name__ == "__main__":
+    main()

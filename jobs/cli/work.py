@@ -1,0 +1,246 @@
+"""Commands about jobs: submit, list, show, cancel, retry, follow the log."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from jobs import clock, queue, submit
+from jobs.config import Settings
+from jobs.db import open_database, reading, writing
+from jobs.demo import note_of
+from jobs.dispatch import scenario_named
+from jobs.lifecycle import LIVE
+from jobs.model import State
+from jobs.scenarios import DEFAULT_SCENARIO
+from jobs.store import fleet
+from jobs.store import work as store
+from jobs.submit import Desk, Submitted
+from jobs.tables import JobRow
+
+app = typer.Typer()
+submit_app = typer.Typer(
+    no_args_is_help=True, help="Queue a job by hand; it goes before everything planned."
+)
+app.add_typer(submit_app, name="submit")
+
+FOLLOW_SECONDS = 0.3
+JSON_OPTION = typer.Option(False, "--json", help="print JSON")
+
+
+def _desk(settings: Settings) -> Desk:
+    console = Console(stderr=True)
+    return Desk(settings, open_database(settings), lambda line: console.print(line, style="dim"))
+
+
+@submit_app.command("bench")
+def submit_bench(
+    engine: str = typer.Option(..., help="engine, as the watch list names it"),
+    ref: str | None = typer.Option(None, help="commit, tag, branch or release; empty: the newest"),
+    rig: str | None = typer.Option(None, help="rig; empty: this machine's"),
+    target: str | None = typer.Option(None, help="model file; empty: the stack's"),
+    scenario: str = typer.Option(DEFAULT_SCENARIO, help="what is asked of the server"),
+    context: int | None = typer.Option(None, min=256, help="allocated context in tokens"),
+    runs: int | None = typer.Option(None, min=1, max=1000, help="measured requests a boot"),
+    boots: int | None = typer.Option(None, min=1, max=100, help="starts of the server"),
+    as_json: bool = JSON_OPTION,
+) -> None:
+    """Build one revision and bench it.
+
+    Example: `forkscout submit bench --engine beellama --ref v0.1.2 --rig cpu`
+    """
+    settings = Settings()
+    done = submit.submit_bench(
+        _desk(settings),
+        engine_name=engine,
+        ref=ref,
+        rig=rig or settings.rig,
+        target=target,
+        scenario=scenario_named(scenario),
+        context_tokens=context,
+        runs=runs,
+        boots=boots,
+    )
+    _report(settings, done, as_json)
+
+
+@submit_app.command("build")
+def submit_build(
+    engine: str = typer.Option(..., help="engine, as the watch list names it"),
+    ref: str | None = typer.Option(None, help="commit, tag, branch or release; empty: the newest"),
+    rig: str | None = typer.Option(None, help="rig it must run on; empty: this machine's"),
+    as_json: bool = JSON_OPTION,
+) -> None:
+    """Build one revision. Example: `forkscout submit build --engine buun --ref master`"""
+    settings = Settings()
+    done = submit.submit_build(
+        _desk(settings), engine_name=engine, ref=ref, rig=rig or settings.rig
+    )
+    _report(settings, done, as_json)
+
+
+@submit_app.command("publish")
+def submit_publish(as_json: bool = JSON_OPTION) -> None:
+    """Write the static site again. Example: `forkscout submit publish`"""
+    settings = Settings()
+    _report(settings, submit.submit_publish(_desk(settings)), as_json)
+
+
+def _report(settings: Settings, done: Submitted, as_json: bool) -> None:
+    celery = queue.make_app(settings)
+    database = open_database(settings)
+    with reading(database) as session:
+        served = {worker.queue for worker in fleet.workers(session)}
+    unserved = sorted({job.queue for job in done.jobs} - served)
+    if not unserved:
+        for name in {job.queue for job in done.jobs}:
+            queue.ring(celery, name)
+    if as_json:
+        _print_json([_as_json(job) for job in done.jobs])
+        return
+    for job in done.jobs:
+        typer.echo(f"job {job.id}: {job.title} ({job.state})")
+    if not done.jobs:
+        typer.echo("nothing to do: this is already built")
+    if unserved:
+        typer.echo(f"nobody serves {', '.join(unserved)} now; `forkscout up` starts the workers")
+
+
+@app.command("jobs")
+def list_jobs(
+    everything: bool = typer.Option(False, "--all", help="ended jobs too"),
+    limit: int = typer.Option(50, min=1, max=1000, help="how many at most"),
+    as_json: bool = JSON_OPTION,
+) -> None:
+    """List jobs in the order they are served. Example: `forkscout jobs --all`"""
+    with reading(open_database(Settings())) as session:
+        states = () if everything else tuple(LIVE)
+        rows = store.jobs(session, states=states, limit=limit)
+    if as_json:
+        _print_json([_as_json(row) for row in rows])
+        return
+    if not rows:
+        typer.echo("no job is waiting" + ("" if everything else "; `--all` lists the ended ones"))
+        return
+    table = Table(box=None, pad_edge=False)
+    for name in ("job", "state", "what", "attempt", "note"):
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(str(row.id), row.state, Text(row.title), str(row.attempts), Text(_note(row)))
+    Console(soft_wrap=False).print(table)
+
+
+@app.command()
+def show(job: int = typer.Argument(help="number of the job"), as_json: bool = JSON_OPTION) -> None:
+    """Show one job: state, why, attempts, what went wrong. Example: `forkscout show 7`"""
+    with reading(open_database(Settings())) as session:
+        row = store.job(session, job)
+        needs = [f"{need.id} ({need.state})" for need in store.needs_of(session, job)]
+    if as_json:
+        _print_json({**_as_json(row), "payload": row.payload, "needs": needs})
+        return
+    facts = {
+        "state": row.state,
+        "what": row.title,
+        "why": row.reason,
+        "needs jobs": ", ".join(needs),
+        "attempts": row.attempts,
+        "held by": row.leased_by,
+        "queued": row.created_at,
+        "started": row.started_at,
+        "ended": row.finished_at,
+        "note": _note(row),
+        "next": row.advice,
+    }
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for name, value in facts.items():
+        if value not in (None, ""):
+            table.add_row(Text(name, style="bold"), Text(str(value)))
+    Console().print(f"job {row.id}", style="bold")
+    Console().print(table)
+
+
+@app.command()
+def cancel(job: int = typer.Argument(help="number of the job")) -> None:
+    """Cancel a job, running or not; `retry` undoes it. Example: `forkscout cancel 7`"""
+    with writing(open_database(Settings())) as session:
+        row = store.cancel(session, job, clock.now())
+    ending = "is cancelled" if row.state == State.CANCELLED else "is asked to stop"
+    typer.echo(f"job {job} {ending}; `forkscout retry {job}` queues it again")
+
+
+@app.command()
+def retry(job: int = typer.Argument(help="number of the job")) -> None:
+    """Queue an ended job again, and the failed ones it needs. Example: `forkscout retry 7`"""
+    settings = Settings()
+    with writing(open_database(settings)) as session:
+        row = store.retry(session, job, clock.now())
+    queue.ring(queue.make_app(settings), row.queue)
+    typer.echo(f"job {job} is {row.state}")
+
+
+@app.command()
+def logs(
+    job: int = typer.Argument(help="number of the job"),
+    follow: bool = typer.Option(False, "--follow", "-f", help="go on until the job ends"),
+) -> None:
+    """Print the log of a job's newest attempt. Example: `forkscout logs 7 -f`"""
+    settings = Settings()
+    database = open_database(settings)
+    with reading(database) as session:
+        store.job(session, job)
+    offsets: dict[Path, int] = {}
+    while True:
+        with reading(database) as session:
+            over = State(store.job(session, job).state) not in LIVE
+        for text in _new_text(settings.job_logs(job), offsets):
+            typer.echo(text, nl=False)
+        if over or not follow:
+            break
+        time.sleep(FOLLOW_SECONDS)
+    if not offsets:
+        typer.echo(f"job {job} has no log yet", err=True)
+
+
+def _new_text(folder: Path, offsets: dict[Path, int]) -> Iterator[str]:
+    """What was added to the files of the newest attempt since last time."""
+    attempts = sorted((int(path.name) for path in folder.glob("[0-9]*")), reverse=True)
+    for path in sorted((folder / str(attempts[0])).glob("*.log")) if attempts else ():
+        start = offsets.get(path)
+        if start is None:
+            yield f"==> {path.stem} <==\n"
+        with path.open("rb") as file:
+            file.seek(start or 0)
+            data = file.read()
+        offsets[path] = (start or 0) + len(data)
+        yield printable(data.decode(errors="replace"))
+
+
+def printable(text: str) -> str:
+    """Text of a stranger without the control characters that could drive a terminal."""
+    return "".join(c for c in text if c in "\n\t" or c.isprintable())
+
+
+def _note(row: JobRow) -> str:
+    if row.state == State.RUNNING and row.progress:
+        return note_of(row)
+    cause = f"[{row.failure_class}] " if row.failure_class else ""
+    if row.blocked_by and not row.message:
+        return f"waits for {row.blocked_by.replace(':', ' ')}"
+    return f"{cause}{row.message}"
+
+
+def _as_json(row: JobRow) -> dict[str, Any]:
+    return json.loads(row.model_dump_json(exclude={"payload", "identity"}))  # type: ignore[no-any-return]
+
+
+def _print_json(value: object) -> None:
+    typer.echo(json.dumps(value, indent=2, allow_nan=False))

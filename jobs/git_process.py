@@ -1,0 +1,243 @@
+"""Starts git once, hardened, with a deadline and bounded output, and sorts its faults.
+
+It refuses hooks, prompts and filters; without a `url` git may use no transport at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+from jobs.errors import JobFailure, Permanent, Transient, UsageError
+from jobs.model import Blame
+
+QUICK_SECONDS = 60.0
+NETWORK_SECONDS = 3600.0
+OUTPUT_BYTES = 256 * 2**20
+TICK_SECONDS = 0.2
+GRACE_SECONDS = 5.0
+LOW_SPEED_SECONDS = 60
+OPERATORS = (
+    *("PATH", "HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"),
+    *("GIT_CONFIG_NOSYSTEM", "GIT_SSL_CAINFO", "SSL_CERT_FILE", "SSL_CERT_DIR"),
+    *("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"),
+)
+HARDENED = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.attributesFile=/dev/null",
+    "core.symlinks=true",
+    "core.protectHFS=true",
+    "core.protectNTFS=true",
+    "core.sshCommand=false",
+    "core.askPass=",
+    "credential.helper=",
+    "protocol.ext.allow=never",
+    "submodule.recurse=false",
+    "fetch.recurseSubmodules=false",
+    "transfer.credentialsInUrl=die",
+    "transfer.bundleURI=false",
+    "http.followRedirects=initial",
+    f"http.lowSpeedTime={LOW_SPEED_SECONDS}",
+    "http.lowSpeedLimit=1000",
+    "advice.detachedHead=false",
+    "maintenance.auto=false",
+)
+MISSING = re.compile(
+    r"not found|returned error: 404|could not read Username|does not exist"
+    r"|does not appear to be a git repository",
+    re.IGNORECASE,
+)
+FULL_DISK = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORECASE)
+
+
+def ask(
+    words: Sequence[str],
+    *,
+    mirror: Path | None = None,
+    url: str | None = None,
+    online: bool = False,
+    cwd: Path | None = None,
+    text: str = "",
+    empty_codes: Sequence[int] = (),
+    on_line: Callable[[str], None] | None = None,
+    tick: Callable[[], None] | None = None,
+) -> str:
+    """What git wrote. `url` is where it may reach for, without one nowhere; `online` gives it time.
+
+    An exit code in `empty_codes` means "nothing found". `tick` is called several times a second.
+    """
+    place = ["--git-dir", str(mirror)] if mirror else []
+    return _call(
+        [*place, *words],
+        url=url,
+        cwd=cwd,
+        text=text,
+        timeout_seconds=NETWORK_SECONDS if online else QUICK_SECONDS,
+        empty_codes=empty_codes,
+        on_line=on_line,
+        tick=tick,
+    )
+
+
+def _call(
+    words: Sequence[str],
+    *,
+    url: str | None,
+    cwd: Path | None,
+    text: str,
+    timeout_seconds: float,
+    empty_codes: Sequence[int] = (),
+    on_line: Callable[[str], None] | None = None,
+    tick: Callable[[], None] | None = None,
+) -> str:
+    command = [*_git(), *words]
+    environment = _environment("" if url is None else _protocols(url))
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as complaints:
+        with tempfile.TemporaryFile() as given:
+            given.write(text.encode())
+            given.seek(0)
+            process = subprocess.Popen(
+                command,
+                env=environment,
+                cwd=cwd or "/",
+                stdin=given,
+                stdout=output,
+                stderr=complaints,
+                start_new_session=True,
+            )
+            try:
+                code = _await(process, output, complaints, timeout_seconds, on_line, tick)
+            finally:
+                _end(process)
+        said = _read(complaints)
+        if code in empty_codes:
+            return ""
+        if code != 0:
+            raise _fault(said, url)
+        return _read(output)
+
+
+def _await(
+    process: subprocess.Popen[bytes],
+    output: IO[bytes],
+    complaints: IO[bytes],
+    timeout_seconds: float,
+    on_line: Callable[[str], None] | None,
+    tick: Callable[[], None] | None,
+) -> int:
+    deadline = time.monotonic() + timeout_seconds
+    passed_on = 0
+    while True:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.wait(TICK_SECONDS)
+        if tick:
+            tick()
+        if on_line:
+            passed_on = _pass_on(complaints, passed_on, on_line)
+        if time.monotonic() > deadline:
+            raise Transient(
+                f"git took longer than {timeout_seconds:g} s", advice="Try again later."
+            )
+        if max(os.fstat(f.fileno()).st_size for f in (output, complaints)) > OUTPUT_BYTES:
+            raise Permanent("git wrote more than it may", advice="Look at the repository by hand.")
+
+
+def _pass_on(complaints: IO[bytes], start: int, on_line: Callable[[str], None]) -> int:
+    """Whole lines since `start`; read in place, because git shares the file's position."""
+    size = os.fstat(complaints.fileno()).st_size
+    data = os.pread(complaints.fileno(), size - start, start)
+    whole = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
+    for line in data[:whole].replace(b"\r", b"\n").decode(errors="replace").split("\n"):
+        if line.strip():
+            on_line(_printable(line))
+    return start + whole
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.returncode is not None:
+        return
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(GRACE_SECONDS)
+            return
+
+
+def _git() -> list[str]:
+    setpriv = shutil.which("setpriv")
+    mortal = [setpriv, "--pdeathsig", "TERM", "--"] if setpriv else []
+    settings = [word for setting in HARDENED for word in ("-c", setting)]
+    return [*mortal, "git", "--no-pager", "--no-replace-objects", *settings]
+
+
+def _environment(protocols: str) -> Mapping[str, str]:
+    return {
+        **{name: os.environ[name] for name in OPERATORS if name in os.environ},
+        "LC_ALL": "C.UTF-8",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ALLOW_PROTOCOL": protocols or "none",
+        "GIT_PROTOCOL_FROM_USER": "0",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_LFS_SKIP_SMUDGE": "1",
+        "GIT_ATTR_NOSYSTEM": "1",
+    }
+
+
+def _protocols(url: str) -> str:
+    """https, and `file` where the operator's own `insteadOf` leads this address to a local path."""
+    asked = subprocess.run(
+        [*_git(), "config", "--null", "--get-regexp", r"^url\..*\.insteadof$"],
+        env=_environment(""),
+        cwd="/",
+        capture_output=True,
+        text=True,
+        timeout=GRACE_SECONDS,
+    )
+    rewrites = [entry.split("\n", 1) for entry in asked.stdout.split("\0") if "\n" in entry]
+    matching = [(value, key) for key, value in rewrites if url.startswith(value)]
+    if not matching:
+        return "https"
+    base = max(matching, key=lambda m: len(m[0]))[1][len("url.") : -len(".insteadof")]
+    return "https:file" if base.startswith(("/", "file://")) else "https"
+
+
+def _fault(said: str, url: str | None) -> Exception:
+    lines = [line for line in said.replace("\r", "\n").split("\n") if line.strip()]
+    reasons = [line for line in lines if re.match(r"(fatal|error|remote):", line)]
+    last = _printable((reasons or lines or ["git failed and said nothing"])[-1])[:300]
+    if FULL_DISK.search(said):
+        return JobFailure(
+            last,
+            failure_class="disk_full",
+            blame=Blame.INFRASTRUCTURE,
+            advice="Free disk space on the worker, then retry the job.",
+        )
+    if url is None:
+        return Permanent(last, advice="Look at the repository by hand.")
+    if "not allowed" in said and "transport" in said:
+        return UsageError(last, advice="Repositories are read over https only.")
+    if MISSING.search(said):
+        return Permanent(
+            f"{url}: {last}", advice="Check the name; the repository may be renamed or private."
+        )
+    return Transient(f"{url}: {last}", advice="It is tried again later.")
+
+
+def _read(file: IO[bytes]) -> str:
+    size = os.fstat(file.fileno()).st_size
+    return os.pread(file.fileno(), size, 0).decode(errors="replace")
+
+
+def _printable(text: str) -> str:
+    return "".join(c for c in text if c.isprintable())

@@ -1,0 +1,170 @@
+"""What has to be queued to measure a revision; describes requests, stores nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from jobs.engines.base import BuildPlaces
+from jobs.engines.registry import family
+from jobs.model import BuildTarget, Kind, Lane, Revision
+from jobs.payloads import BenchPayload, BuildPayload, FetchPayload, PublishPayload
+from jobs.scenarios import Scenario
+
+
+@dataclass(frozen=True)
+class JobRequest:
+    """A job somebody wants; `needs` are identities of requests that must succeed first."""
+
+    kind: Kind
+    queue: str
+    lane: Lane
+    identity: str
+    title: str
+    payload: Mapping[str, Any]
+    reason: str
+    needs: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A model file as far as planning needs it."""
+
+    id: int
+    name: str
+    sha256: str
+
+
+def digest(*parts: object) -> str:
+    """sha256 of the parts' canonical JSON."""
+    text = json.dumps(parts, sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def build_identity(revision: Revision, target: BuildTarget) -> str:
+    """Digest of all that goes into a build: revision, target and the recipe's exact steps."""
+    recipe = family(revision.family)
+    places = BuildPlaces(source="<source>", work="<work>", output="<output>", python="<python>")
+    steps = recipe.build(revision, target, places)
+    return digest(
+        revision.family,
+        revision.commit,
+        [target.name, target.via, target.cuda_arch, list(target.options)],
+        recipe.RECIPE,
+        [[list(step.argv), dict(step.env)] for step in steps],
+    )
+
+
+def fetch_request(weights: Weights, *, lane: Lane, reason: str) -> JobRequest:
+    """Bring one model file."""
+    return JobRequest(
+        kind=Kind.FETCH_MODEL,
+        queue="build",
+        lane=lane,
+        identity=digest("fetch_model", weights.sha256),
+        title=f"fetch {weights.name}",
+        payload=FetchPayload(model_file_id=weights.id).model_dump(mode="json"),
+        reason=reason,
+    )
+
+
+def build_request(
+    revision: Revision, revision_id: int, target: BuildTarget, *, lane: Lane, reason: str
+) -> JobRequest:
+    """Make the artifact of one revision for one target."""
+    identity = build_identity(revision, target)
+    payload = BuildPayload(
+        revision_id=revision_id,
+        target=target.name,
+        via=target.via,
+        cuda_arch=target.cuda_arch,
+        options=target.options,
+        build_identity=identity,
+    )
+    return JobRequest(
+        kind=Kind.BUILD,
+        queue="build",
+        lane=lane,
+        identity=digest("build", identity),
+        title=f"build {revision.engine} {revision.label} for {target.name}",
+        payload=payload.model_dump(mode="json"),
+        reason=reason,
+    )
+
+
+def bench_identity(payload: BenchPayload, *, weights_sha256: str, scenario: Scenario) -> str:
+    """What makes two bench jobs the same question."""
+    return digest(
+        "bench",
+        payload.build_identity,
+        weights_sha256,
+        scenario.key,
+        payload.rig,
+        payload.context_tokens,
+        payload.intent,
+        list(payload.flags),
+        payload.env,
+        payload.runs,
+        payload.boots,
+    )
+
+
+def series_key(
+    *,
+    engine: str,
+    weights_sha256: str,
+    scenario: Scenario,
+    payload: BenchPayload,
+    target: str,
+) -> str:
+    """The line a result is judged on: all of its question but the revision."""
+    return digest(
+        engine,
+        target,
+        weights_sha256,
+        scenario.key,
+        payload.rig,
+        payload.context_tokens,
+        payload.intent,
+        list(payload.flags),
+        payload.env,
+    )
+
+
+def bench_request(
+    payload: BenchPayload,
+    *,
+    weights: Weights,
+    scenario: Scenario,
+    label: str,
+    lane: Lane,
+    reason: str,
+    needs: Sequence[JobRequest],
+) -> JobRequest:
+    """Measure one build."""
+    return JobRequest(
+        kind=Kind.BENCH,
+        queue=f"bench.{payload.rig}",
+        lane=lane,
+        identity=bench_identity(payload, weights_sha256=weights.sha256, scenario=scenario),
+        title=f"bench {label} with {weights.name} on {payload.rig} ({scenario.name})",
+        payload=payload.model_dump(mode="json"),
+        reason=reason,
+        needs=tuple(request.identity for request in needs),
+    )
+
+
+def publish_request(*, lane: Lane, reason: str) -> JobRequest:
+    """Write the static export; one live request stands for all that came before it."""
+    return JobRequest(
+        kind=Kind.PUBLISH,
+        queue="publish",
+        lane=lane,
+        identity=digest("publish"),
+        title="publish the site",
+        payload=PublishPayload(reason=reason).model_dump(mode="json"),
+        reason=reason,
+    )

@@ -1,0 +1,268 @@
+"""One worker's desk: take a job, keep its lease, hand it to its handler, record what came out."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+import structlog
+from celery import Celery
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+from jobs import clock, queue
+from jobs.config import Settings
+from jobs.control import Control
+from jobs.db import reading, writing
+from jobs.errors import JobFailure, Permanent, ScoutError, StaleLease, Stopped, Transient
+from jobs.lifecycle import Next
+from jobs.model import Blame, Kind, State
+from jobs.store import fleet, leases, work
+from jobs.store.leases import Lease
+
+LOCK_POLL_SECONDS = 0.2
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class Station:
+    """All that a worker process needs, built once at its start."""
+
+    settings: Settings
+    database: Engine
+    app: Celery
+    name: str
+
+    def log_folder(self, held: Lease) -> Path:
+        """Where this lease's logs go."""
+        folder = self.settings.job_logs(held.job_id) / str(held.fence)
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+
+Record = Callable[[Session], str]
+"""Writes what a job found out; runs in the transaction that ends the job, returns one sentence."""
+
+Handler = Callable[[Station, Lease, Control], Record]
+
+
+def serve(station: Station, queue_name: str, handlers: Mapping[Kind, Handler]) -> int:
+    """Do what is due in a queue until nothing is, or this worker drains; how many jobs."""
+    done = 0
+    while _serve_one(station, queue_name, handlers):
+        done += 1
+    return done
+
+
+def _serve_one(station: Station, queue_name: str, handlers: Mapping[Kind, Handler]) -> bool:
+    if not _has_due(station, queue_name):
+        return False
+    alone = queue_name.startswith("bench.")
+    with quiet_machine(
+        station.settings.locks, alone=alone, give_up=partial(_is_draining, station)
+    ) as free:
+        if not free:
+            return False
+        with writing(station.database) as session:
+            if fleet.is_draining(session, station.name):
+                return False
+            held = leases.lease(session, queue_name, station.name, clock.now())
+        if held is None:
+            return False
+        with structlog.contextvars.bound_contextvars(job_id=held.job_id, fence=held.fence):
+            log.info("job leased", title=held.title, attempt=held.attempts)
+            stop = _work(station, held, handlers[held.kind])
+    _ring_for_due(station)
+    return not stop
+
+
+def _is_draining(station: Station) -> bool:
+    with reading(station.database) as session:
+        return fleet.is_draining(session, station.name)
+
+
+def _has_due(station: Station, queue_name: str) -> bool:
+    with reading(station.database) as session:
+        return queue_name in work.due_queues(session, clock.now())
+
+
+def _ring_for_due(station: Station) -> None:
+    with reading(station.database) as session:
+        due = work.due_queues(session, clock.now())
+    for name in due:
+        queue.ring(station.app, name)
+
+
+def _work(station: Station, held: Lease, handler: Handler) -> bool:
+    """Run the handler and store the outcome; whether this worker should take no more."""
+    control = Control()
+    try:
+        with _kept(station, held, control):
+            with writing(station.database) as session:
+                leases.start(session, held, clock.now())
+            record = handler(station, held, control)
+            control.check()
+            with writing(station.database) as session:
+                leases.check(session, held)
+                sentence = record(session)
+                leases.succeed(session, held, clock.now(), sentence)
+        log.info("job succeeded", outcome=sentence)
+    except Stopped:
+        return _stopped(station, held, control.reason)
+    except StaleLease:
+        log.warning("result refused, the lease is lost")
+    except Exception as fault:
+        failure = as_failure(fault)
+        log.warning(
+            "job failed",
+            failure_class=failure.failure_class,
+            cause=failure.detail,
+            exc_info=failure.failure_class == "bug",
+        )
+        _record_failure(station, held, failure)
+    return False
+
+
+def _stopped(station: Station, held: Lease, reason: str) -> bool:
+    log.info("job stopped", reason=reason)
+    try:
+        with writing(station.database) as session:
+            if reason == "cancelled":
+                leases.cancelled(session, held, clock.now())
+            elif reason == "draining":
+                leases.release(session, held, clock.now(), "given back, the worker was stopped")
+    except StaleLease:
+        log.warning("the lease was lost meanwhile")
+    return reason == "draining"
+
+
+def _record_failure(station: Station, held: Lease, failure: JobFailure) -> Next | None:
+    try:
+        with writing(station.database) as session:
+            return leases.fail(
+                session, held, failure, clock.now(), limit=station.settings.max_attempts
+            )
+    except StaleLease:
+        log.warning("failure not recorded, the lease is lost")
+        return None
+
+
+def as_failure(fault: Exception) -> JobFailure:
+    """Sort what a handler raised into a class and whom to blame."""
+    if isinstance(fault, JobFailure):
+        return fault
+    detail = str(fault) or type(fault).__name__
+    if isinstance(fault, OSError) and fault.errno in (errno.ENOSPC, errno.EDQUOT):
+        return JobFailure(
+            detail,
+            failure_class="disk_full",
+            blame=Blame.INFRASTRUCTURE,
+            advice="free disk space in the home folder; the job is tried again by itself",
+        )
+    if isinstance(fault, Transient):
+        return JobFailure(
+            detail, failure_class="transient", blame=Blame.INFRASTRUCTURE, advice=fault.advice
+        )
+    if isinstance(fault, (Permanent, ScoutError)):
+        return JobFailure(
+            detail, failure_class="refused", blame=Blame.CONFIGURATION, advice=fault.advice
+        )
+    return JobFailure(
+        f"{type(fault).__name__}: {detail}",
+        failure_class="bug",
+        blame=Blame.INFRASTRUCTURE,
+        advice="this is a fault of forkscout; the worker's log has the traceback",
+    )
+
+
+@contextmanager
+def _kept(station: Station, held: Lease, control: Control) -> Iterator[None]:
+    """Beat for the job while the block runs, and pass on what the holder is told."""
+    ended = threading.Event()
+    keeper = threading.Thread(
+        target=_keep, args=(station, held, control, ended), name="lease-keeper", daemon=True
+    )
+    keeper.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        keeper.join()
+
+
+def _keep(station: Station, held: Lease, control: Control, ended: threading.Event) -> None:
+    settings = station.settings
+    told, last_beat = control.progress, time.monotonic()
+    while not ended.wait(settings.control_seconds):
+        try:
+            with reading(station.database) as session:
+                orders = leases.orders(session, held, station.name)
+            if orders.stop:
+                control.ask(orders.stop)
+            due = time.monotonic() - last_beat >= settings.heartbeat_seconds
+            if due or control.progress is not told:
+                told = control.progress
+                with writing(station.database) as session:
+                    leases.beat(session, held, clock.now(), told)
+                last_beat = time.monotonic()
+        except StaleLease:
+            control.ask("lost")
+        except Exception as fault:
+            log.warning("heartbeat failed", cause=str(fault))
+            if time.monotonic() - last_beat > settings.lease_seconds:
+                control.ask("lost")
+
+
+@contextmanager
+def quiet_machine(
+    locks: Path, *, alone: bool, give_up: Callable[[], bool] = lambda: False
+) -> Iterator[bool]:
+    """A bench has the machine to itself; other jobs share it, and let a waiting bench go first.
+
+    Yields False where `give_up` said so before the machine was free.
+    """
+    mode = fcntl.LOCK_EX if alone else fcntl.LOCK_SH
+    with (locks / "turn").open("w") as turn, (locks / "machine").open("w") as machine:
+        free = _take(turn, mode, give_up) and _take(machine, mode, give_up)
+        if not alone:
+            fcntl.flock(turn, fcntl.LOCK_UN)
+        yield free
+
+
+def _take(lock: IO[str], mode: int, give_up: Callable[[], bool]) -> bool:
+    while True:
+        try:
+            fcntl.flock(lock, mode | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if give_up():
+                return False
+            time.sleep(LOCK_POLL_SECONDS)
+        else:
+            return True
+
+
+def reap(station: Station) -> list[int]:
+    """Take back the jobs of workers that fell silent."""
+    silence = timedelta(seconds=station.settings.lease_seconds)
+    with writing(station.database) as session:
+        taken = leases.reap(
+            session, clock.now(), silence=silence, limit=station.settings.max_attempts
+        )
+    if taken:
+        log.warning("silent jobs taken back", jobs=taken)
+    return taken
+
+
+def is_settled(states: Mapping[State, int]) -> bool:
+    """Whether nothing is left that could still run by itself."""
+    return not any(states.get(state) for state in (State.QUEUED, State.LEASED, State.RUNNING))

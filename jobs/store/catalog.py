@@ -1,0 +1,241 @@
+"""Queries on what we know: engines, revisions, events, model files, rigs, stacks; none commits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlmodel import Session, col, select
+
+from jobs.errors import UsageError, did_you_mean
+from jobs.tables import EngineRow, EventRow, ModelFileRow, RevisionRow, RigRow, StackRow
+
+SHORTEST_SHA = 7
+
+
+def engines(session: Session, *, retired: bool = False) -> list[EngineRow]:
+    """Engines by name; with `retired`, those too that no watch list names any more."""
+    query = select(EngineRow).order_by(col(EngineRow.name))
+    if not retired:
+        query = query.where(col(EngineRow.retired).is_(False))
+    return list(session.exec(query))
+
+
+def engine_named(session: Session, name: str) -> EngineRow:
+    """The engine of that name, retired or not."""
+    row = session.exec(select(EngineRow).where(EngineRow.name == name)).first()
+    if row is None:
+        raise _unknown(session, "engine", name, col(EngineRow.name))
+    return row
+
+
+def lock_engine(session: Session, engine_id: int) -> EngineRow:
+    """The engine's row, held until the transaction ends, so that two watchers take turns."""
+    return session.exec(select(EngineRow).where(EngineRow.id == engine_id).with_for_update()).one()
+
+
+def upsert_engine(
+    session: Session, name: str, *, now: datetime, values: Mapping[str, Any]
+) -> tuple[EngineRow, bool]:
+    """The engine of that name with `values`, and whether anything is different now."""
+    return _upsert(session, EngineRow, name, now=now, values=values)
+
+
+def revisions_of(session: Session, engine_id: int) -> list[RevisionRow]:
+    """What we have seen of an engine, oldest first."""
+    query = select(RevisionRow).where(RevisionRow.engine_id == engine_id)
+    return list(session.exec(query.order_by(col(RevisionRow.order_key), col(RevisionRow.id))))
+
+
+def revision_named(session: Session, engine: EngineRow, text: str) -> RevisionRow:
+    """One revision of `engine` by its label, its commit, or the first seven or more of its sha."""
+    known = revisions_of(session, engine.id or 0)
+    found = [row for row in known if text in (row.label, row.commit)]
+    if not found and len(text) >= SHORTEST_SHA:
+        found = [row for row in known if row.commit.startswith(text.lower())]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UsageError(
+            f"{text[:80]!r} means {len(found)} revisions of {engine.name}",
+            advice="give the full sha: " + ", ".join(row.commit for row in found[:4]),
+        )
+    raise UsageError(
+        f"{engine.name} has no known revision {text[:80]!r}",
+        advice=did_you_mean(text, [row.label for row in known]),
+    )
+
+
+def add_revision(
+    session: Session,
+    *,
+    engine_id: int,
+    commit: str,
+    label: str,
+    order_key: str = "",
+    committed_at: datetime | None = None,
+    now: datetime,
+) -> RevisionRow:
+    """The revision with that commit, made if it was not known."""
+    known = session.exec(
+        select(RevisionRow).where(RevisionRow.engine_id == engine_id, RevisionRow.commit == commit)
+    ).first()
+    if known is not None:
+        return known
+    row = RevisionRow(
+        engine_id=engine_id,
+        commit=commit,
+        label=label,
+        order_key=order_key,
+        committed_at=committed_at,
+        first_seen_at=now,
+    )
+    session.add(row)
+    session.flush()
+    return row
+
+
+def add_event(
+    session: Session,
+    *,
+    key: str,
+    kind: str,
+    title: str,
+    now: datetime,
+    engine_id: int | None = None,
+    revision_id: int | None = None,
+    payload: Mapping[str, Any] | None = None,
+) -> EventRow | None:
+    """The new event, or None where one with that key was written before."""
+    if session.exec(select(EventRow.id).where(EventRow.key == key)).first() is not None:
+        return None
+    row = EventRow(
+        key=key,
+        kind=kind,
+        engine_id=engine_id,
+        revision_id=revision_id,
+        title=title,
+        payload=dict(payload or {}),
+        seen_at=now,
+    )
+    session.add(row)
+    session.flush()
+    return row
+
+
+def events(session: Session, *, limit: int = 50) -> list[EventRow]:
+    """The newest events, newest first."""
+    query = select(EventRow).order_by(col(EventRow.seen_at).desc(), col(EventRow.id).desc())
+    return list(session.exec(query.limit(limit)))
+
+
+def unplanned_events(session: Session, *, limit: int = 100) -> list[EventRow]:
+    """Events nobody has acted on yet, oldest first."""
+    query = select(EventRow).where(col(EventRow.planned).is_(False)).order_by(col(EventRow.id))
+    return list(session.exec(query.limit(limit)))
+
+
+def model_files(session: Session) -> list[ModelFileRow]:
+    """Weight files by name."""
+    return list(session.exec(select(ModelFileRow).order_by(col(ModelFileRow.name))))
+
+
+def model_named(session: Session, name: str) -> ModelFileRow:
+    """The weight file of that name."""
+    row = session.exec(select(ModelFileRow).where(ModelFileRow.name == name)).first()
+    if row is None:
+        raise _unknown(session, "model", name, col(ModelFileRow.name))
+    return row
+
+
+def upsert_model_file(
+    session: Session, name: str, *, now: datetime, values: Mapping[str, Any]
+) -> tuple[ModelFileRow, bool]:
+    """The weight file of that name with `values`; its sha256 is its identity and never changes."""
+    known = session.exec(select(ModelFileRow).where(ModelFileRow.name == name)).first()
+    if known is not None and known.sha256 != values["sha256"]:
+        raise UsageError(
+            f"model {name!r} is known with sha256 {known.sha256}, now asked with "
+            f"{values['sha256']}",
+            advice="another file needs another name: results are kept under this one",
+        )
+    return _upsert(session, ModelFileRow, name, now=now, values=values)
+
+
+def rigs(session: Session) -> list[RigRow]:
+    """Rigs by name."""
+    return list(session.exec(select(RigRow).order_by(col(RigRow.name))))
+
+
+def rig_named(session: Session, name: str) -> RigRow:
+    """The rig of that name."""
+    row = session.exec(select(RigRow).where(RigRow.name == name)).first()
+    if row is None:
+        raise _unknown(session, "rig", name, col(RigRow.name))
+    return row
+
+
+def ensure_rig(
+    session: Session, name: str, *, now: datetime, device: str = "cpu"
+) -> tuple[RigRow, bool]:
+    """The rig of that name, made if it was not known; what workers reported stays."""
+    known = session.exec(select(RigRow).where(RigRow.name == name)).first()
+    if known is not None:
+        return known, False
+    return _upsert(session, RigRow, name, now=now, values={"device": device})
+
+
+def stacks(session: Session, *, engine_id: int | None = None) -> list[StackRow]:
+    """Stacks by name, of one engine where asked."""
+    query = select(StackRow).order_by(col(StackRow.name))
+    if engine_id is not None:
+        query = query.where(StackRow.engine_id == engine_id)
+    return list(session.exec(query))
+
+
+def stack_named(session: Session, name: str) -> StackRow:
+    """The stack of that name."""
+    row = session.exec(select(StackRow).where(StackRow.name == name)).first()
+    if row is None:
+        raise _unknown(session, "stack", name, col(StackRow.name))
+    return row
+
+
+def upsert_stack(
+    session: Session, name: str, *, now: datetime, values: Mapping[str, Any]
+) -> tuple[StackRow, bool]:
+    """The stack of that name with `values`, and whether anything is different now."""
+    return _upsert(session, StackRow, name, now=now, values=values)
+
+
+def drop_stacks(session: Session, *, keep: Sequence[str]) -> list[str]:
+    """Forget stacks not in `keep`: a stack only asks for benches, results name it in text."""
+    gone = [row for row in stacks(session) if row.name not in set(keep)]
+    for row in gone:
+        session.delete(row)
+    session.flush()
+    return [row.name for row in gone]
+
+
+def _upsert(
+    session: Session, table: type[Any], name: str, *, now: datetime, values: Mapping[str, Any]
+) -> tuple[Any, bool]:
+    row = session.exec(select(table).where(table.name == name)).first()
+    if row is None:
+        row = table(name=name, created_at=now, **values)
+        session.add(row)
+        session.flush()
+        return row, True
+    different = {key: value for key, value in values.items() if getattr(row, key) != value}
+    for key, value in different.items():
+        setattr(row, key, value)
+    session.add(row)
+    session.flush()
+    return row, bool(different)
+
+
+def _unknown(session: Session, kind: str, name: str, column: Any) -> UsageError:
+    return UsageError(
+        f"unknown {kind} {name[:80]!r}", advice=did_you_mean(name, session.exec(select(column)))
+    )

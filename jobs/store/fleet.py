@@ -1,0 +1,113 @@
+"""Queries about workers, rigs and schedule slots; the caller commits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy.exc import IntegrityError
+from sqlmodel import Session, col, select
+
+from jobs.tables import RigRow, SlotRow, WorkerRow
+
+
+def greet(session: Session, worker: WorkerRow) -> None:
+    """A worker says that it is there, anew after each start."""
+    session.merge(worker)
+
+
+def worker_beat(session: Session, name: str, now: datetime) -> None:
+    """A worker says that it still is."""
+    row = session.get(WorkerRow, name)
+    if row is not None:
+        row.beat_at = now
+        session.add(row)
+
+
+def drain(session: Session, name: str) -> None:
+    """The worker takes no new job and gives its running one back."""
+    row = session.get(WorkerRow, name)
+    if row is not None:
+        row.draining = True
+        session.add(row)
+
+
+def say_sandbox(session: Session, name: str, sandbox: str) -> None:
+    """Which cage this worker has proven; empty for none."""
+    row = session.get(WorkerRow, name)
+    if row is not None:
+        row.sandbox = sandbox
+        session.add(row)
+
+
+def is_draining(session: Session, name: str) -> bool:
+    """Whether this worker was asked to take no more."""
+    row = session.get(WorkerRow, name)
+    return row is not None and row.draining
+
+
+def farewell(session: Session, name: str) -> None:
+    """The worker has ended."""
+    row = session.get(WorkerRow, name)
+    if row is not None:
+        session.delete(row)
+
+
+def workers(session: Session) -> Sequence[WorkerRow]:
+    """All workers that have greeted and not said farewell."""
+    return session.exec(select(WorkerRow).order_by(col(WorkerRow.queue))).all()
+
+
+def rig(session: Session, name: str, now: datetime) -> RigRow:
+    """The rig of this name, made on first sight."""
+    row = session.exec(select(RigRow).where(RigRow.name == name)).first()
+    if row is None:
+        row = RigRow(name=name, created_at=now)
+        session.add(row)
+        session.flush()
+    return row
+
+
+def describe_rig(
+    session: Session, name: str, fingerprint: str, facts: Mapping[str, Any], now: datetime
+) -> RigRow:
+    """Store what the machine says of itself."""
+    row = rig(session, name, now)
+    row.fingerprint, row.facts = fingerprint, dict(facts)
+    session.add(row)
+    session.flush()
+    return row
+
+
+def slot_of(now: datetime, *, minutes: float) -> datetime:
+    """The start of the slot that `now` lies in; slots are counted from the epoch, in UTC."""
+    length = timedelta(minutes=minutes).total_seconds()
+    return datetime.fromtimestamp(now.timestamp() // length * length, UTC)
+
+
+def take_slot(session: Session, schedule: str, slot: datetime, now: datetime) -> bool:
+    """Whether this slot was still free; of many that ask, one is told yes.
+
+    Slots that were missed are not made up for: the newest stands for them all.
+    """
+    try:
+        with session.begin_nested():
+            session.add(SlotRow(schedule=schedule, slot=slot, taken_at=now))
+    except IntegrityError:
+        return False
+    return True
+
+
+def slot_outcome(session: Session, schedule: str, slot: datetime) -> dict[str, Any] | None:
+    """What became of a slot; None where nobody took it."""
+    row = session.get(SlotRow, (schedule, slot))
+    return None if row is None else dict(row.outcome)
+
+
+def close_slot(session: Session, schedule: str, slot: datetime, outcome: Mapping[str, Any]) -> None:
+    """Write down what became of a slot."""
+    row = session.get(SlotRow, (schedule, slot))
+    if row is not None:
+        row.outcome = dict(outcome)
+        session.add(row)

@@ -1,0 +1,223 @@
+"""Who holds a job: lease, beat, finish, release, reap; every write is guarded by the fence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, cast
+
+from sqlalchemy import update
+from sqlmodel import Session, col, select
+
+from jobs import lifecycle
+from jobs.errors import JobFailure, StaleLease
+from jobs.lifecycle import Next
+from jobs.model import Blame, Kind, State
+from jobs.store.work import HELD, refresh_dependents
+from jobs.tables import JobRow, WorkerRow
+
+
+@dataclass(frozen=True)
+class Lease:
+    """The right to work on a job; worth nothing once somebody holds a higher fence."""
+
+    job_id: int
+    fence: int
+    attempts: int
+    kind: Kind
+    title: str
+    payload: Mapping[str, Any]
+
+    @property
+    def marker(self) -> str:
+        """What every process of this lease carries in its environment."""
+        return f"{self.job_id}:{self.fence}"
+
+
+@dataclass(frozen=True)
+class Orders:
+    """What the holder of a lease is told when it beats; empty means go on."""
+
+    stop: str = ""
+
+
+def lease(session: Session, queue: str, worker: str, now: datetime) -> Lease | None:
+    """Take the due job that is served next in `queue`; None where nothing waits.
+
+    The attempt is counted before any work starts, so that a crash leaves its trace.
+    """
+    query = (
+        select(JobRow)
+        .where(JobRow.queue == queue, JobRow.state == State.QUEUED.value, JobRow.due_at <= now)
+        .order_by(col(JobRow.lane), col(JobRow.due_at), col(JobRow.id))
+        .limit(1)
+        .with_for_update(skip_locked=True)
+    )
+    row = session.exec(query).first()
+    if row is None:
+        return None
+    row.state = State.LEASED.value
+    row.fence += 1
+    row.attempts += 1
+    row.leased_by, row.beat_at, row.started_at = worker, now, now
+    row.cancel_requested, row.progress = False, {}
+    row.failure_class, row.blame, row.message, row.advice = None, None, "", ""
+    session.add(row)
+    session.flush()
+    return Lease(
+        job_id=cast(int, row.id),
+        fence=row.fence,
+        attempts=row.attempts,
+        kind=Kind(row.kind),
+        title=row.title,
+        payload=dict(row.payload),
+    )
+
+
+def _held(session: Session, held: Lease) -> JobRow:
+    """The row of a lease that is still good, locked; raises `StaleLease` where it is not."""
+    query = (
+        select(JobRow)
+        .where(
+            JobRow.id == held.job_id,
+            JobRow.fence == held.fence,
+            col(JobRow.state).in_(HELD),
+        )
+        .with_for_update()
+    )
+    row = session.exec(query).first()
+    if row is None:
+        raise StaleLease(f"job {held.job_id}, fence {held.fence}")
+    return row
+
+
+def check(session: Session, held: Lease) -> None:
+    """Raise `StaleLease` unless this lease is the newest and alive; locks the row."""
+    _held(session, held)
+
+
+def start(session: Session, held: Lease, now: datetime) -> None:
+    """From leased to running."""
+    row = _held(session, held)
+    lifecycle.check_move(State(row.state), State.RUNNING)
+    row.state, row.started_at, row.beat_at = State.RUNNING.value, now, now
+    session.add(row)
+
+
+def beat(session: Session, held: Lease, now: datetime, progress: Mapping[str, Any]) -> None:
+    """Say that the job lives and how far it is."""
+    statement = (
+        update(JobRow)
+        .where(
+            col(JobRow.id) == held.job_id,
+            col(JobRow.fence) == held.fence,
+            col(JobRow.state).in_(HELD),
+        )
+        .values(beat_at=now, progress=dict(progress))
+    )
+    if session.execute(statement).rowcount != 1:  # type: ignore[attr-defined]
+        raise StaleLease(f"job {held.job_id}, fence {held.fence}")
+
+
+def orders(session: Session, held: Lease, worker: str) -> Orders:
+    """Whether the holder must stop: lost its lease, was cancelled, or its worker drains."""
+    row = session.get(JobRow, held.job_id)
+    if row is None or row.fence != held.fence or row.state not in HELD:
+        return Orders(stop="lost")
+    if row.cancel_requested:
+        return Orders(stop="cancelled")
+    station = session.get(WorkerRow, worker)
+    return Orders(stop="draining") if station is not None and station.draining else Orders()
+
+
+def succeed(session: Session, held: Lease, now: datetime, message: str = "") -> None:
+    """The job is done; what waited for it is freed."""
+    row = _held(session, held)
+    _end(session, row, State.SUCCEEDED, now, message)
+
+
+def fail(session: Session, held: Lease, failure: JobFailure, now: datetime, *, limit: int) -> Next:
+    """Store what went wrong and decide what comes next."""
+    row = _held(session, held)
+    following = lifecycle.after_failure(
+        failure.blame, row.attempts, limit=limit, failure_class=failure.failure_class
+    )
+    row.failure_class, row.blame = failure.failure_class, failure.blame.value
+    row.advice = failure.advice
+    message = failure.detail or failure.message
+    if following.state is State.QUEUED:
+        _requeue(session, row, now + following.delay, message)
+    elif following.state is State.BLOCKED:
+        row.blocked_by, row.attempts = failure.failure_class, row.attempts - 1
+        _let_go(row, State.BLOCKED, message)
+        session.add(row)
+    else:
+        _end(session, row, following.state, now, message)
+    return following
+
+
+def cancelled(session: Session, held: Lease, now: datetime) -> None:
+    """The job stopped because somebody asked it to."""
+    row = _held(session, held)
+    _end(session, row, State.CANCELLED, now, "cancelled while it ran")
+
+
+def release(session: Session, held: Lease, now: datetime, message: str) -> None:
+    """Give the job back unfinished; the attempt does not count."""
+    row = _held(session, held)
+    row.attempts -= 1
+    _requeue(session, row, now, message)
+
+
+def reap(session: Session, now: datetime, *, silence: timedelta, limit: int) -> list[int]:
+    """Take back the jobs whose holder fell silent; their numbers."""
+    query = (
+        select(JobRow)
+        .where(col(JobRow.state).in_(HELD), col(JobRow.beat_at) < now - silence)
+        .with_for_update(skip_locked=True)
+    )
+    rows = session.exec(query).all()
+    for row in rows:
+        _lose(session, row, now, f"worker {row.leased_by} fell silent", limit=limit)
+    return [cast(int, row.id) for row in rows]
+
+
+def take_back(session: Session, worker: str, now: datetime, *, limit: int) -> list[int]:
+    """Reap at once what an earlier life of this worker still holds; a worker does one job."""
+    query = select(JobRow).where(col(JobRow.state).in_(HELD), JobRow.leased_by == worker)
+    rows = session.exec(query.with_for_update()).all()
+    for row in rows:
+        _lose(session, row, now, f"worker {worker} died", limit=limit)
+    return [cast(int, row.id) for row in rows]
+
+
+def _lose(session: Session, row: JobRow, now: datetime, message: str, *, limit: int) -> None:
+    row.failure_class, row.blame = "worker_lost", Blame.INFRASTRUCTURE.value
+    message = f"{message} in attempt {row.attempts}"
+    if lifecycle.after_loss(row.attempts, limit=limit).state is State.DEAD:
+        row.advice = f"see `forkscout logs {row.id}`, then `forkscout retry {row.id}`"
+        _end(session, row, State.DEAD, now, message)
+    else:
+        _requeue(session, row, now, message)
+
+
+def _let_go(row: JobRow, state: State, message: str) -> None:
+    lifecycle.check_move(State(row.state), state)
+    row.state, row.leased_by, row.beat_at, row.message = state.value, None, None, message
+
+
+def _requeue(session: Session, row: JobRow, due: datetime, message: str) -> None:
+    if row.cancel_requested:
+        _end(session, row, State.CANCELLED, due, message)
+        return
+    _let_go(row, State.QUEUED, message)
+    row.due_at = due
+    session.add(row)
+
+
+def _end(session: Session, row: JobRow, state: State, now: datetime, message: str) -> None:
+    _let_go(row, state, message)
+    row.finished_at, row.blocked_by = now, None
+    session.add(row)
+    refresh_dependents(session, row)

@@ -1,0 +1,164 @@
+"""Queries that write builds and results and read what a verdict needs; the caller commits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any, cast
+
+from sqlmodel import Session, col, select
+
+from jobs.compare import BootRuns
+from jobs.model import Boot, Validity, Verdict
+from jobs.tables import BootRow, BuildRow, ResultRow, RevisionRow, SampleRow, VerdictRow
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What a bench job found out, ready to be stored; digests name series and cell."""
+
+    build_id: int
+    revision_id: int
+    engine_id: int
+    model_file_id: int
+    rig_id: int
+    series: str
+    cell: str
+    stack: str
+    scenario: str
+    context_tokens: int
+    sandbox: str
+    validity: Validity
+    validity_reason: str
+    summary: Mapping[str, Any]
+    boots: Sequence[Boot]
+    command: Mapping[str, Any] = field(default_factory=dict)
+    environment: Mapping[str, Any] = field(default_factory=dict)
+
+
+def build_with_identity(session: Session, identity: str) -> BuildRow | None:
+    """The finished build of this identity."""
+    return session.exec(select(BuildRow).where(BuildRow.identity == identity)).first()
+
+
+def record_build(session: Session, row: BuildRow) -> BuildRow:
+    """Store a finished build once; the first one stands."""
+    known = build_with_identity(session, row.identity)
+    if known is not None and not known.lost:
+        return known
+    if known is not None:
+        known.artifact, known.job_id, known.lost = row.artifact, row.job_id, False
+        row = known
+    session.add(row)
+    session.flush()
+    return row
+
+
+def lose_build(session: Session, identity: str) -> None:
+    """The artifact is gone from the store: the next request for this build makes it again."""
+    row = build_with_identity(session, identity)
+    if row is not None:
+        row.lost = True
+        session.add(row)
+
+
+def record_result(session: Session, job_id: int, found: Finished, now: datetime) -> ResultRow:
+    """Store a result with every boot and every sample."""
+    values = {k: v for k, v in vars(found).items() if k not in ("summary", "boots")}
+    row = ResultRow(
+        job_id=job_id,
+        created_at=now,
+        **{**values, **found.summary, "validity": str(found.validity)},
+    )
+    session.add(row)
+    session.flush()
+    for boot in found.boots:
+        _record_boot(session, cast(int, row.id), boot, now)
+    return row
+
+
+def _record_boot(session: Session, result_id: int, boot: Boot, now: datetime) -> None:
+    row = BootRow(
+        result_id=result_id,
+        number=boot.number,
+        load_seconds=boot.load_seconds,
+        listener_is_child=boot.listener_is_child,
+        peak_memory_bytes=boot.peak_memory_bytes,
+        facts=asdict(boot.facts),
+        effective=asdict(boot.effective),
+        props=dict(boot.props),
+        slots=list(boot.slots),
+        environment=dict(boot.environment),
+        started_at=boot.started_at or now,
+    )
+    session.add(row)
+    session.flush()
+    for measurement in boot.measurements:
+        session.add(SampleRow(boot_id=cast(int, row.id), **asdict(measurement)))
+    session.flush()
+
+
+def record_verdict(
+    session: Session, result_id: int, baseline_id: int | None, verdict: Verdict, now: datetime
+) -> VerdictRow:
+    """Store a judgement beside the result it is about."""
+    row = VerdictRow(
+        result_id=result_id, baseline_id=baseline_id, created_at=now, **asdict(verdict)
+    )
+    session.add(row)
+    session.flush()
+    return row
+
+
+def boots_of(session: Session, result_id: int) -> list[BootRuns]:
+    """The usable runs of each boot of a result."""
+    query = (
+        select(BootRow.number, SampleRow.decode_tps)
+        .join(SampleRow, col(SampleRow.boot_id) == col(BootRow.id))
+        .where(
+            BootRow.result_id == result_id,
+            col(SampleRow.warmup).is_(False),
+            SampleRow.validity == Validity.OK.value,
+            col(SampleRow.decode_tps).is_not(None),
+        )
+        .order_by(col(BootRow.number), col(SampleRow.run))
+    )
+    runs: dict[int, list[float]] = {}
+    for number, speed in session.exec(query).all():
+        runs.setdefault(number, []).append(cast(float, speed))
+    return [BootRuns(number, tuple(speeds)) for number, speeds in runs.items()]
+
+
+def revision_label(session: Session, row: ResultRow) -> str:
+    """What people call the revision a result is about."""
+    revision = session.get(RevisionRow, row.revision_id)
+    return revision.label if revision else f"revision {row.revision_id}"
+
+
+def cell_history(session: Session, cell: str) -> Sequence[ResultRow]:
+    """The `ok` results of a cell, oldest first."""
+    query = (
+        select(ResultRow)
+        .where(ResultRow.cell == cell, ResultRow.validity == Validity.OK.value)
+        .order_by(col(ResultRow.id))
+    )
+    return session.exec(query).all()
+
+
+def baseline_for(
+    session: Session, revision: RevisionRow, history: Sequence[ResultRow]
+) -> ResultRow | None:
+    """The newest `ok` result of the closest older revision; else of the same revision."""
+    orders = {
+        row.id: row.order_key
+        for row in session.exec(
+            select(RevisionRow).where(RevisionRow.engine_id == revision.engine_id)
+        ).all()
+    }
+    mine = orders.get(revision.id, "")
+    older = [row for row in history if orders.get(row.revision_id, "") < mine]
+    if older:
+        return max(older, key=lambda row: (orders[row.revision_id], row.id or 0))
+    same = [row for row in history if row.revision_id == revision.id]
+    return same[-1] if same else None

@@ -1,0 +1,252 @@
+"""Queries that put jobs in, look at them and change their minds; the caller commits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import cast
+
+from sqlalchemy import func
+from sqlmodel import Session, col, select
+
+from jobs import lifecycle
+from jobs.errors import UsageError
+from jobs.model import Kind, State
+from jobs.planner import JobRequest
+from jobs.tables import BuildRow, JobNeedRow, JobRow, ModelFileRow, ResultRow
+
+LIVE = [state.value for state in lifecycle.LIVE]
+HELD = [state.value for state in lifecycle.HELD]
+
+
+def enqueue(
+    session: Session, requests: Iterable[JobRequest], now: datetime
+) -> dict[str, JobRow | None]:
+    """Queue what is not done and not already live; by identity, the job or None where it is done.
+
+    Requests come after the ones they need. A build whose artifact is known and a model file that
+    is present need no job.
+    """
+    found: dict[str, JobRow | None] = {}
+    for request in requests:
+        if request.identity in found:
+            continue
+        live = live_with_identity(session, request.identity)
+        if live is not None:
+            _hurry(session, live, request)
+            found[request.identity] = live
+        elif _is_done(session, request):
+            found[request.identity] = None
+        else:
+            found[request.identity] = _insert(session, request, found, now)
+    return found
+
+
+def live_with_identity(session: Session, identity: str) -> JobRow | None:
+    """The one job that is queued, blocked or running for this question."""
+    query = select(JobRow).where(JobRow.identity == identity, col(JobRow.state).in_(LIVE))
+    return session.exec(query).one_or_none()
+
+
+def _hurry(session: Session, job: JobRow, request: JobRequest) -> None:
+    """A more urgent request for the same question moves the waiting job and its needs up."""
+    if request.lane < job.lane and job.state not in HELD:
+        job.lane = int(request.lane)
+        session.add(job)
+
+
+def _is_done(session: Session, request: JobRequest) -> bool:
+    if request.kind is Kind.BUILD:
+        identity = request.payload["build_identity"]
+        query = select(BuildRow.id).where(
+            BuildRow.identity == identity, col(BuildRow.lost).is_(False)
+        )
+        return session.exec(query).first() is not None
+    if request.kind is Kind.FETCH_MODEL:
+        row = session.get(ModelFileRow, request.payload["model_file_id"])
+        return row is not None and row.present
+    return False
+
+
+def _insert(
+    session: Session, request: JobRequest, found: dict[str, JobRow | None], now: datetime
+) -> JobRow:
+    waits_for = [job for need in request.needs if (job := found.get(need)) is not None]
+    job = JobRow(
+        kind=request.kind.value,
+        queue=request.queue,
+        state=(State.BLOCKED if waits_for else State.QUEUED).value,
+        lane=int(request.lane),
+        identity=request.identity,
+        title=request.title,
+        payload=dict(request.payload),
+        reason=request.reason,
+        blocked_by=f"job:{waits_for[0].id}" if waits_for else None,
+        created_at=now,
+        due_at=now,
+    )
+    session.add(job)
+    session.flush()
+    for need in waits_for:
+        session.add(JobNeedRow(job_id=cast(int, job.id), needs_id=cast(int, need.id)))
+    session.flush()
+    return job
+
+
+def was_measured(session: Session, identity: str) -> bool:
+    """Whether a bench with this identity has ever brought a result."""
+    query = select(ResultRow.id).join(JobRow).where(JobRow.identity == identity).limit(1)
+    return session.exec(query).first() is not None
+
+
+def was_tried(session: Session, identity: str) -> bool:
+    """Whether a job with this identity exists in any state but cancelled or superseded."""
+    gone = [State.CANCELLED.value, State.SUPERSEDED.value, State.EXPIRED.value]
+    query = select(JobRow.id).where(JobRow.identity == identity, col(JobRow.state).not_in(gone))
+    return session.exec(query.limit(1)).first() is not None
+
+
+def job(session: Session, job_id: int) -> JobRow:
+    """The job with this number; raises `UsageError` where there is none."""
+    row = session.get(JobRow, job_id)
+    if row is None:
+        raise UsageError(f"there is no job {job_id}", advice="see `forkscout jobs --all`")
+    return row
+
+
+def jobs(
+    session: Session, *, states: Sequence[State] = (), kind: Kind | None = None, limit: int = 100
+) -> Sequence[JobRow]:
+    """Jobs in serving order: held first, then by lane and due time; ended ones newest first."""
+    query = select(JobRow)
+    if states:
+        query = query.where(col(JobRow.state).in_([state.value for state in states]))
+    if kind is not None:
+        query = query.where(JobRow.kind == kind.value)
+    rows = session.exec(query.order_by(col(JobRow.id).desc()).limit(limit)).all()
+    return sorted(rows, key=_serving_order)
+
+
+def _serving_order(row: JobRow) -> tuple[int, int, float, int]:
+    number = cast(int, row.id)
+    if row.state in HELD:
+        return (0, row.lane, 0.0, number)
+    if row.state in LIVE:
+        return (1 if row.state == State.QUEUED else 2, row.lane, row.due_at.timestamp(), number)
+    return (3, 0, 0.0, -number)
+
+
+def needs_of(session: Session, job_id: int) -> Sequence[JobRow]:
+    """The jobs this one waits for."""
+    query = (
+        select(JobRow)
+        .join(JobNeedRow, col(JobNeedRow.needs_id) == col(JobRow.id))
+        .where(JobNeedRow.job_id == job_id)
+    )
+    return session.exec(query.order_by(col(JobRow.id))).all()
+
+
+def dependents_of(session: Session, job_id: int) -> Sequence[JobRow]:
+    """The jobs that wait for this one."""
+    query = (
+        select(JobRow)
+        .join(JobNeedRow, col(JobNeedRow.job_id) == col(JobRow.id))
+        .where(JobNeedRow.needs_id == job_id)
+    )
+    return session.exec(query.order_by(col(JobRow.id))).all()
+
+
+def due_queues(session: Session, now: datetime) -> dict[str, int]:
+    """How many due, unheld jobs wait in each queue."""
+    query = (
+        select(JobRow.queue, func.count())
+        .where(JobRow.state == State.QUEUED.value, JobRow.due_at <= now)
+        .group_by(JobRow.queue)
+    )
+    return {queue: int(count) for queue, count in session.exec(query).all()}
+
+
+def count_by_state(session: Session) -> dict[State, int]:
+    """How many jobs stand in each state."""
+    rows = session.exec(select(JobRow.state, func.count()).group_by(JobRow.state)).all()
+    return {State(state): int(count) for state, count in rows}
+
+
+def retry(session: Session, job_id: int, now: datetime) -> JobRow:
+    """Queue an ended job again, its attempts forgiven; so are the failed jobs it waits for."""
+    row = job(session, job_id)
+    if row.state == State.BLOCKED.value:
+        for need in needs_of(session, job_id):
+            if need.state in (State.FAILED.value, State.DEAD.value, State.CANCELLED.value):
+                retry(session, cast(int, need.id), now)
+        return row
+    lifecycle.check_move(State(row.state), State.QUEUED)
+    if live_with_identity(session, row.identity) is not None:
+        raise UsageError(f"job {job_id} is already queued again under another number")
+    waits_for = [n for n in needs_of(session, job_id) if n.state != State.SUCCEEDED.value]
+    row.state = (State.BLOCKED if waits_for else State.QUEUED).value
+    row.blocked_by = f"job:{waits_for[0].id}" if waits_for else None
+    row.attempts, row.due_at, row.finished_at = 0, now, None
+    row.failure_class, row.blame, row.message, row.advice = None, None, "", ""
+    row.cancel_requested = False
+    session.add(row)
+    for need in waits_for:
+        if need.state not in LIVE:
+            retry(session, cast(int, need.id), now)
+    refresh_dependents(session, row)
+    return row
+
+
+def cancel(session: Session, job_id: int, now: datetime) -> JobRow:
+    """End a waiting job at once; a running one is asked to stop and ends within seconds."""
+    row = job(session, job_id)
+    if row.state not in LIVE:
+        raise UsageError(f"job {job_id} has already ended ({row.state})")
+    if row.state in HELD:
+        row.cancel_requested = True
+    else:
+        row.state, row.finished_at, row.blocked_by = State.CANCELLED.value, now, None
+        row.message = "cancelled before it started"
+        refresh_dependents(session, row)
+    session.add(row)
+    return row
+
+
+def refresh_dependents(session: Session, ended: JobRow) -> None:
+    """Free the jobs that waited for this one, or tell them what holds them now."""
+    session.flush()
+    for dependent in dependents_of(session, cast(int, ended.id)):
+        if dependent.state != State.BLOCKED.value:
+            continue
+        open_needs = [
+            need
+            for need in needs_of(session, cast(int, dependent.id))
+            if need.state != State.SUCCEEDED.value
+        ]
+        if not open_needs:
+            dependent.state, dependent.blocked_by = State.QUEUED.value, None
+        else:
+            dependent.blocked_by = f"job:{open_needs[0].id}"
+            dependent.message = _why_blocked(open_needs[0])
+        session.add(dependent)
+        session.flush()
+
+
+def _why_blocked(need: JobRow) -> str:
+    if need.state in LIVE:
+        return ""
+    cause = f" ({need.failure_class})" if need.failure_class else ""
+    return f"waits for job {need.id}, which is {need.state}{cause}"
+
+
+def unblock(session: Session, cause: str, queue: str) -> int:
+    """Queue again what was blocked by a cause that is gone; how many jobs that were."""
+    query = select(JobRow).where(
+        JobRow.state == State.BLOCKED.value, JobRow.blocked_by == cause, JobRow.queue == queue
+    )
+    rows = session.exec(query).all()
+    for row in rows:
+        row.state, row.blocked_by, row.message, row.advice = State.QUEUED.value, None, "", ""
+        row.failure_class, row.blame = None, None
+        session.add(row)
+    return len(rows)

@@ -1,0 +1,192 @@
+"""A person's wish becomes jobs: checks every name first, then queues all of it or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+from jobs import clock, dispatch, git, planner
+from jobs.config import Settings
+from jobs.db import reading, writing
+from jobs.dispatch import BenchWish
+from jobs.engines.registry import FAMILIES
+from jobs.errors import UsageError
+from jobs.model import Lane, Trust
+from jobs.scenarios import Scenario
+from jobs.store import catalog, work
+from jobs.tables import EngineRow, JobRow, RevisionRow
+
+ON_DEMAND = "asked for by hand"
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """The jobs a wish led to, in the order they run; `done` counts what needed no job."""
+
+    jobs: tuple[JobRow, ...]
+    done: int
+
+    @property
+    def last(self) -> JobRow | None:
+        """The job that answers the wish."""
+        return self.jobs[-1] if self.jobs else None
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What submitting needs; `on_line` hears git's progress."""
+
+    settings: Settings
+    database: Engine
+    on_line: Callable[[str], None] = lambda _line: None
+
+
+def submit_bench(
+    desk: Desk,
+    *,
+    engine_name: str,
+    ref: str | None,
+    rig: str,
+    target: str | None,
+    scenario: Scenario,
+    context_tokens: int | None,
+    runs: int | None = None,
+    boots: int | None = None,
+) -> Submitted:
+    """Queue fetch, build and bench of one revision; a `UsageError` leaves nothing written."""
+    with reading(desk.database) as session:
+        engine = catalog.engine_named(session, engine_name)
+        _check_trust(engine)
+        catalog.rig_named(session, rig)
+        stack = next(iter(catalog.stacks(session, engine_id=engine.id)), None)
+        wanted = target or (stack.target if stack else None) or _only_model(session)
+        catalog.model_named(session, wanted)
+    revision = resolve(desk, engine, ref)
+    intent = dict(stack.intent) if stack and not target else {}
+    default_context = int(intent.pop("context", 2048))
+    wish = BenchWish(
+        rig=rig,
+        scenario=scenario,
+        stack=stack.name if stack else f"{engine.name}-{rig}",
+        context_tokens=context_tokens or default_context,
+        runs=runs,
+        boots=boots,
+        intent=intent,
+        flags=stack.flags if stack else (),
+        env=stack.env if stack else None,
+    )
+    with writing(desk.database) as session:
+        row = _stored(session, engine, revision)
+        requests = dispatch.bench_requests(
+            engine,
+            row,
+            catalog.model_named(session, wanted),
+            wish,
+            lane=Lane.ON_DEMAND,
+            reason=ON_DEMAND,
+        )
+        found = work.enqueue(session, requests, clock.now())
+    return _submitted(found)
+
+
+def submit_build(desk: Desk, *, engine_name: str, ref: str | None, rig: str) -> Submitted:
+    """Queue the build of one revision for a rig."""
+    with reading(desk.database) as session:
+        engine = catalog.engine_named(session, engine_name)
+        _check_trust(engine)
+        catalog.rig_named(session, rig)
+    revision = resolve(desk, engine, ref)
+    with writing(desk.database) as session:
+        row = _stored(session, engine, revision)
+        request = planner.build_request(
+            dispatch.revision_value(engine, row),
+            cast(int, row.id),
+            dispatch.target_for(engine, rig),
+            lane=Lane.ON_DEMAND,
+            reason=ON_DEMAND,
+        )
+        found = work.enqueue(session, [request], clock.now())
+    return _submitted(found)
+
+
+def submit_publish(desk: Desk) -> Submitted:
+    """Queue the static export."""
+    with writing(desk.database) as session:
+        request = planner.publish_request(lane=Lane.ON_DEMAND, reason=ON_DEMAND)
+        found = work.enqueue(session, [request], clock.now())
+    return _submitted(found)
+
+
+def _submitted(found: dict[str, JobRow | None]) -> Submitted:
+    jobs = tuple(job for job in found.values() if job is not None)
+    return Submitted(jobs=jobs, done=len(found) - len(jobs))
+
+
+def _check_trust(engine: EngineRow) -> None:
+    if engine.family not in FAMILIES:
+        raise UsageError(
+            f"{engine.name} belongs to the family {engine.family}, which cannot be built yet",
+            advice=f"families that can: {', '.join(sorted(FAMILIES))}",
+        )
+    if engine.trust == Trust.NEVER:
+        raise UsageError(
+            f"{engine.name} is never built: its trust is 'never'",
+            advice="change `trust` in the watch list and import it again",
+        )
+
+
+def _only_model(session: Session) -> str:
+    models = catalog.model_files(session)
+    if len(models) == 1:
+        return models[0].name
+    names = ", ".join(model.name for model in models) or "none; import a watch list first"
+    raise UsageError("which model file?", advice=f"pass --target; known are: {names}")
+
+
+def resolve(desk: Desk, engine: EngineRow, ref: str | None) -> RevisionRow:
+    """The exact revision a name stands for, not stored yet where it is new."""
+    if engine.repo:
+        return _resolve_git(desk, engine, ref)
+    with reading(desk.database) as session:
+        known = catalog.revisions_of(session, cast(int, engine.id))
+    for row in known:
+        if ref is None or ref in (row.label, row.commit):
+            return row
+    labels = ", ".join(row.label for row in known[:5]) or "none"
+    raise UsageError(
+        f"{engine.name} has no release {ref!r} here",
+        advice=f"known are: {labels}; `forkscout scout run` looks for new ones",
+    )
+
+
+def _resolve_git(desk: Desk, engine: EngineRow, ref: str | None) -> RevisionRow:
+    url = git.repo_url(cast(str, engine.repo))
+    mirror = desk.settings.mirror_of(cast(str, engine.repo))
+    wanted = ref or (engine.branches[0] if engine.branches else "HEAD")
+    if not git.holds(mirror, wanted):
+        git.update_mirror(mirror, url, desk.on_line)
+    commit = git.resolve(mirror, wanted)
+    return RevisionRow(
+        engine_id=cast(int, engine.id),
+        commit=commit.sha,
+        label=commit.label,
+        order_key=commit.committed_at.isoformat(),
+        committed_at=commit.committed_at,
+        first_seen_at=clock.now(),
+    )
+
+
+def _stored(session: Session, engine: EngineRow, revision: RevisionRow) -> RevisionRow:
+    return catalog.add_revision(
+        session,
+        engine_id=cast(int, engine.id),
+        commit=revision.commit,
+        label=revision.label,
+        order_key=revision.order_key,
+        committed_at=revision.committed_at,
+        now=revision.first_seen_at,
+    )

@@ -1,0 +1,135 @@
+"""One Celery worker of one queue: greets, takes back what its last life held, drains when told."""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+import signal
+import socket
+import threading
+from typing import Any
+
+import structlog
+from celery.signals import worker_process_init, worker_ready, worker_shutting_down
+
+from jobs import clock, queue
+from jobs.config import Settings
+from jobs.db import open_database, writing
+from jobs.errors import UsageError
+from jobs.station import Station
+from jobs.store import fleet, leases, work
+from jobs.tables import WorkerRow
+
+QUEUES = ("scout", "build", "publish")
+PR_SET_PDEATHSIG = 1
+
+log = structlog.get_logger()
+
+
+def worker_name(queue_name: str) -> str:
+    """Stable over restarts, so that a worker finds what its last life held."""
+    return f"{queue_name}@{socket.gethostname()}"
+
+
+def open_station(settings: Settings, queue_name: str) -> Station:
+    """The desk of this process."""
+    return Station(
+        settings=settings,
+        database=open_database(settings),
+        app=queue.make_app(settings),
+        name=worker_name(queue_name),
+    )
+
+
+def run(settings: Settings, queue_name: str) -> None:
+    """Work until told to stop; raises `UsageError` where this queue is already served here."""
+    if queue_name not in QUEUES and not queue_name.startswith("bench."):
+        raise UsageError(
+            f"there is no queue {queue_name!r}", advice="queues: scout, build, publish, bench.RIG"
+        )
+    settings.prepare()
+    with (settings.locks / f"worker.{queue_name}").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(
+                f"a worker for {queue_name} already runs here",
+                advice="one worker per queue and home folder; `forkscout up` starts them all",
+            ) from None
+        station = open_station(settings, queue_name)
+        _take_back(station)
+        _listen(station, queue_name)
+        os.environ["FORKSCOUT_QUEUE"] = queue_name
+        station.app.worker_main(
+            [
+                "worker",
+                f"--hostname={station.name}",
+                f"--queues={queue_name}",
+                "--pool=prefork",
+                "--concurrency=1",
+                "--prefetch-multiplier=1",
+                "--without-gossip",
+                "--without-mingle",
+                "--without-heartbeat",
+                "--loglevel=WARNING",
+            ]
+        )
+        with writing(station.database) as session:
+            fleet.farewell(session, station.name)
+
+
+def _take_back(station: Station) -> None:
+    with writing(station.database) as session:
+        taken = leases.take_back(
+            session, station.name, clock.now(), limit=station.settings.max_attempts
+        )
+    if taken:
+        log.warning("jobs of an earlier life taken back", jobs=taken)
+
+
+def _listen(station: Station, queue_name: str) -> None:
+    """Connect the worker's signals; Celery keeps weak references, so the functions are kept."""
+
+    def greet(**_: Any) -> None:
+        now = clock.now()
+        with writing(station.database) as session:
+            fleet.greet(
+                session,
+                WorkerRow(
+                    name=station.name,
+                    queue=queue_name,
+                    host=socket.gethostname(),
+                    pid=os.getpid(),
+                    started_at=now,
+                    beat_at=now,
+                ),
+            )
+            due = work.due_queues(session, now)
+        if queue_name in due:
+            queue.ring(station.app, queue_name)
+        beat = threading.Thread(target=_beat, args=(station,), name="worker-beat", daemon=True)
+        beat.start()
+
+    def drain(**_: Any) -> None:
+        with writing(station.database) as session:
+            fleet.drain(session, station.name)
+
+    worker_ready.connect(greet, weak=False)
+    worker_shutting_down.connect(drain, weak=False)
+    worker_process_init.connect(_die_with_parent, weak=False)
+
+
+def _beat(station: Station) -> None:
+    pause = threading.Event()
+    while not pause.wait(station.settings.heartbeat_seconds):
+        try:
+            with writing(station.database) as session:
+                fleet.worker_beat(session, station.name, clock.now())
+        except Exception as fault:
+            log.warning("worker heartbeat failed", cause=str(fault))
+
+
+def _die_with_parent(**_: Any) -> None:
+    """A pool process must not outlive its worker, or a job would run without a lease."""
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

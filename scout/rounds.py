@@ -1,0 +1,78 @@
+"""One round of watching as the schedule sees it: take the slot, look, plan, ring, write it down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import structlog
+from sqlalchemy import Engine
+
+from jobs import clock, queue
+from jobs.config import Settings
+from jobs.db import reading, writing
+from jobs.dispatch import plan_events
+from jobs.errors import ScoutError
+from jobs.station import Station
+from jobs.store import catalog, fleet
+from jobs.tables import JobRow
+from scout.loading import apply
+from scout.reading import load
+from scout.watch import Summary, watch
+
+DEMO = "demo"
+
+log = structlog.get_logger()
+
+
+def ensure_watchlist(database: Engine, settings: Settings) -> None:
+    """Apply the configured watch list; without one, the shipped demo where nothing is watched."""
+    if settings.watchlist is None:
+        with reading(database) as session:
+            if catalog.engines(session, retired=True):
+                return
+    found = load(settings.watchlist or Path(DEMO))
+    with writing(database) as session:
+        apply(session, found, clock.now())
+
+
+def look_and_plan(
+    database: Engine, settings: Settings, *, on_look: Callable[[str], None] | None = None
+) -> tuple[Summary, list[JobRow]]:
+    """Look at everything once and queue what the news asks for."""
+    ensure_watchlist(database, settings)
+    summary = watch(database, now=clock.now, log=settings.logs / "pip.log", on_look=on_look)
+    with writing(database) as session:
+        jobs = plan_events(session, clock.now())
+    return summary, jobs
+
+
+def watch_round(station: Station, schedule: str, slot: datetime) -> None:
+    """One slot of a schedule, once, its outcome on record."""
+    with writing(station.database) as session:
+        if not fleet.take_slot(session, schedule, slot, clock.now()):
+            return
+    jobs: list[JobRow] = []
+    try:
+        summary, jobs = look_and_plan(station.database, station.settings)
+        outcome = told(summary, jobs)
+    except ScoutError as fault:
+        outcome = {"problems": [f"{fault.message}; {fault.advice}".rstrip("; ")], "new": []}
+    with writing(station.database) as session:
+        fleet.close_slot(session, schedule, slot, {"state": "done", **outcome})
+    log.info("sources watched", **{k: len(v) for k, v in outcome.items()})
+    for name in {job.queue for job in jobs}:
+        queue.ring(station.app, name)
+
+
+def told(summary: Summary, jobs: list[JobRow]) -> dict[str, Any]:
+    """A round in words, as it is stored and shown."""
+    problems = [f"{t.engine}: {t.message}; {t.advice}".rstrip("; ") for t in summary.troubles]
+    return {
+        "looked": {engine: list(labels) for engine, labels in summary.looked.items()},
+        "new": [news.title for news in summary.new],
+        "problems": problems,
+        "jobs": [job.id for job in jobs],
+    }

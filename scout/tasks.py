@@ -1,0 +1,43 @@
+"""Celery's way into this room: watch the sources, and keep the queues honest."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import lru_cache
+
+from celery import shared_task
+
+from jobs import clock, queue
+from jobs.config import Settings
+from jobs.db import reading
+from jobs.station import Station, reap
+from jobs.store import fleet, work
+from jobs.worker import open_station
+from scout.rounds import watch_round
+
+SCHEDULE = "scout"
+
+
+@lru_cache(maxsize=1)
+def _station() -> Station:
+    """This pool process's desk."""
+    return open_station(Settings(), "scout")
+
+
+@shared_task(name="scout.watch", ignore_result=True)
+def watch(schedule: str = SCHEDULE, slot: str = "") -> None:
+    """Watch every source once for this slot; a slot somebody took is left alone."""
+    station = _station()
+    minutes = station.settings.scout_minutes
+    moment = datetime.fromisoformat(slot) if slot else fleet.slot_of(clock.now(), minutes=minutes)
+    watch_round(station, schedule, moment)
+
+
+@shared_task(name="scout.sweep", ignore_result=True)
+def sweep() -> None:
+    """Take silent jobs back and ring for what is due and unheard."""
+    station = _station()
+    reap(station)
+    with reading(station.database) as session:
+        due = work.due_queues(session, clock.now())
+    queue.sweep(station.app, due)

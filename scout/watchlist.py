@@ -1,0 +1,215 @@
+"""The watch list as typed values: what its words mean and which of them can be true together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Annotated, Literal
+
+from packaging.version import InvalidVersion, Version
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, StrictStr
+
+from jobs.pip import PACKAGE_NAME
+
+DRIVEN_FAMILIES = ("llama.cpp", "xllamacpp")
+MADE_WAYS = ("cmake", "wheel")
+INTENTS = ("speculation", "kv", "context", "batch", "ubatch", "vision")
+LATER_SCENARIOS = ("ladder",)
+HUB_FILE = re.compile(r"[\w.-]+/[\w.-]+:[\w.-]+", re.ASCII)
+
+
+def _shaped(pattern: str, says: str) -> Callable[[str], str]:
+    compiled = re.compile(pattern, re.ASCII)
+
+    def check(text: str) -> str:
+        if not compiled.fullmatch(text):
+            raise ValueError(f"{text[:80]!r} is not {says}")
+        return text
+
+    return check
+
+
+def _version(text: str) -> str:
+    try:
+        Version(text)
+    except InvalidVersion:
+        raise ValueError(f"{text[:80]!r} is not one exact version") from None
+    return text
+
+
+def _branch(text: str) -> str:
+    wrong = re.search(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|^[-/.]|[/.]$|\.lock(/|$)", text)
+    if wrong or not text or len(text) > 200:
+        raise ValueError(f"{text[:80]!r} is not the name of a branch")
+    return text
+
+
+def _one_line(text: str) -> str:
+    if re.search(r"[\x00-\x1f\x7f]", text) or len(text) > 4000:
+        raise ValueError("holds control characters or is too long for one line")
+    return text
+
+
+Name = Annotated[
+    str,
+    AfterValidator(
+        _shaped(
+            r"[A-Za-z0-9][A-Za-z0-9._:+-]{0,79}",
+            "a name of letters, digits and . _ : + - (80 at most)",
+        )
+    ),
+]
+RigName = Annotated[
+    str,
+    AfterValidator(
+        _shaped(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}", "a rig's name of letters, digits and _ -")
+    ),
+]
+Repository = Annotated[
+    str,
+    AfterValidator(
+        _shaped(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/(?!\.{1,2}$)[\w.-]{1,100}", "an owner/name")
+    ),
+]
+Package = Annotated[str, AfterValidator(_shaped(PACKAGE_NAME.pattern, "a package name"))]
+Sha256 = Annotated[
+    str, AfterValidator(_shaped(r"[0-9a-f]{64}", "a sha256 of 64 lower-case hex digits"))
+]
+FileName = Annotated[
+    str,
+    AfterValidator(
+        _shaped(
+            rf"{HUB_FILE.pattern}|[A-Za-z0-9][A-Za-z0-9._:+-]{{0,79}}",
+            "a model's name, or an owner/repository:file of the hub",
+        )
+    ),
+]
+HubWatch = Annotated[
+    str,
+    AfterValidator(
+        _shaped(
+            r"(author|repo|search|base):[\w./ -]{1,100}", "author:, repo:, search: or base: words"
+        )
+    ),
+]
+CudaArch = Annotated[str, AfterValidator(_shaped(r"[0-9]{2,3}[af]?", "a CUDA architecture as 120"))]
+EnvName = Annotated[
+    str, AfterValidator(_shaped(r"[A-Za-z_][A-Za-z0-9_]{0,99}", "a variable's name"))
+]
+IntentText = Annotated[
+    StrictStr, AfterValidator(_shaped(r"[A-Za-z0-9][A-Za-z0-9._:+-]{0,63}", "a plain word"))
+]
+Line = Annotated[str, AfterValidator(_one_line)]
+Role = Literal["target", "drafter", "mmproj"]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class BuildEntry(_Table):
+    """`[[engine.build]]`: one way to build the engine for one rig."""
+
+    rig: RigName
+    via: Literal["cmake", "wheel", "docker", "asset"]
+    cuda_arch: CudaArch | None = None
+    options: Annotated[tuple[Line, ...], Field(strict=False, max_length=100)] = ()
+
+
+class EngineEntry(_Table):
+    """`[[engine]]`: a code base we watch."""
+
+    name: Name
+    family: Literal["llama.cpp", "xllamacpp", "vllm", "lucebox", "ik_llama.cpp"]
+    repo: Repository | None = None
+    package: Package | None = None
+    parent: Name | None = None
+    branches: Annotated[
+        tuple[Annotated[str, AfterValidator(_branch)], ...], Field(strict=False)
+    ] = ()
+    newest: Annotated[int, Field(ge=1, le=20)] = 3
+    trust: Literal["auto", "approve", "package", "never"] = "approve"
+    builds: Annotated[tuple[BuildEntry, ...], Field(strict=False, alias="build")] = ()
+
+
+class ModelEntry(_Table):
+    """`[[model]]`: one weight file, known by its sha256."""
+
+    name: Name
+    package: Package
+    version: Annotated[str, AfterValidator(_version)]
+    sha256: Sha256
+    size_bytes: Annotated[int, Field(ge=1, le=2**44)] | None = None
+    role: Role = "target"
+    model_class: Name
+    quantisation: Name | None = None
+
+
+class HubWatchEntry(_Table):
+    """`[[models]]`: a place on the model hub to watch."""
+
+    watch: HubWatch
+    roles: Annotated[tuple[Role, ...], Field(strict=False)] = ("target",)
+
+
+class StackEntry(_Table):
+    """`[[stack]]`: what to bench."""
+
+    name: Name
+    engine: Name
+    target: FileName
+    drafter: FileName | None = None
+    mmproj: FileName | None = None
+    intent: dict[str, IntentText | StrictInt] = Field(default_factory=dict)
+    flags: Annotated[tuple[Line, ...], Field(strict=False, max_length=200)] = ()
+    env: dict[EnvName, Line] = Field(default_factory=dict)
+    scenarios: Annotated[tuple[str, ...], Field(strict=False, min_length=1)] = ("decode-128",)
+
+
+class WatchList(_Table):
+    """A whole watch list; `scout.reading.parse` makes it from text."""
+
+    engines: Annotated[tuple[EngineEntry, ...], Field(strict=False, alias="engine")] = ()
+    models: Annotated[tuple[ModelEntry, ...], Field(strict=False, alias="model")] = ()
+    hub_watches: Annotated[tuple[HubWatchEntry, ...], Field(strict=False, alias="models")] = ()
+    stacks: Annotated[tuple[StackEntry, ...], Field(strict=False, alias="stack")] = ()
+
+    def engine_obstacle(self, engine: EngineEntry) -> str:
+        """Why this release cannot build an engine, or nothing."""
+        if engine.family not in DRIVEN_FAMILIES:
+            return f"family {engine.family} is not driven yet"
+        if not any(build.via in MADE_WAYS for build in engine.builds):
+            ways = ", ".join(sorted({build.via for build in engine.builds})) or "no way to build"
+            return f"{ways} not built yet"
+        return ""
+
+    def stack_obstacle(self, stack: StackEntry) -> str:
+        """Why this release cannot bench a stack, or nothing."""
+        known = {model.name for model in self.models}
+        files = [name for name in (stack.target, stack.drafter, stack.mmproj) if name]
+        if missing := [name for name in files if name not in known]:
+            return f"weights from the hub come later ({missing[0]})"
+        if stack.drafter or stack.mmproj:
+            return "drafters and projectors come later"
+        if later := [name for name in stack.scenarios if name in LATER_SCENARIOS]:
+            return f"scenario {later[0]} comes later"
+        engine = next(engine for engine in self.engines if engine.name == stack.engine)
+        return self.engine_obstacle(engine)
+
+    def not_yet(self) -> list[str]:
+        """All that is well said here and cannot be done by this release, one line each."""
+        notes = []
+        for engine in self.engines:
+            if obstacle := self.engine_obstacle(engine):
+                notes.append(f"engine {engine.name} is not built yet: {obstacle}")
+                continue
+            notes += [
+                f"engine {engine.name} is not built yet for rig {build.rig} via {build.via}"
+                for build in engine.builds
+                if build.via not in MADE_WAYS
+            ]
+        notes += [f"{watch.watch} is not watched yet" for watch in self.hub_watches]
+        for stack in self.stacks:
+            if obstacle := self.stack_obstacle(stack):
+                notes.append(f"stack {stack.name} is not benchable yet: {obstacle}")
+        return notes

@@ -1,0 +1,280 @@
+"""The bench job: verified artifact and weights in; boots measured, judged, stored as one result."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, cast
+
+from sqlmodel import Session
+
+import jobs.engines
+from jobs import clock, compare, planner
+from jobs.compare import BootRuns
+from jobs.control import Control
+from jobs.db import reading, writing
+from jobs.errors import JobFailure
+from jobs.model import Blame, Boot, Flags, Lane, Validity
+from jobs.payloads import BenchPayload
+from jobs.scenarios import SCENARIOS, Scenario
+from jobs.station import Record, Station
+from jobs.stats import median
+from jobs.store import fleet, results, work
+from jobs.store.leases import Lease
+from jobs.tables import BuildRow, ModelFileRow, ResultRow
+from workers import artifacts
+from workers.bench import run_bench
+from workers.errands import Errand, Subject, model_file, read_subject
+from workers.host import fingerprint, machine_facts
+from workers.plan import Place, Plan
+from workers.proof import python_mounts
+from workers.sandbox import Limits, Mount, Sandbox
+
+MEMORY_SPARE = 0.9
+"""Share of the machine's memory a server may take before it is ended."""
+
+LAUNCHERS = Path(jobs.engines.__file__).parent
+
+
+@dataclass(frozen=True)
+class _Bench:
+    """Everything known before the first boot."""
+
+    wanted: BenchPayload
+    subject: Subject
+    scenario: Scenario
+    build: BuildRow
+    model: ModelFileRow
+    sandbox: Sandbox
+    plan: Plan
+
+
+def bench(station: Station, held: Lease, control: Control) -> Record:
+    """Boot, measure, judge; the result and its verdict are stored with the end of the job."""
+    wanted = BenchPayload.model_validate(held.payload)
+    errand = Errand(station, held, control)
+    prepared = _prepare(errand, wanted)
+    facts = machine_facts()
+    boots = run_bench(
+        prepared.plan,
+        Place(
+            sandbox=prepared.sandbox,
+            limits=Limits(memory_bytes=int(facts["memory_gib"] * 2**30 * MEMORY_SPARE)),
+            runtime=station.settings.runtime,
+            log=errand.log("server"),
+            marker=errand.marker,
+        ),
+        control=control,
+        keep=lambda boot: _keep(errand, boot),
+    )
+    return lambda session: _record(session, held, prepared, boots, facts)
+
+
+def _keep(errand: Errand, boot: Boot) -> None:
+    """Every boot is on disk as soon as it ends, whatever becomes of the job."""
+    with (errand.folder / "boots.jsonl").open("a") as file:
+        file.write(json.dumps(asdict(boot), default=str) + "\n")
+
+
+def _prepare(errand: Errand, wanted: BenchPayload) -> _Bench:
+    station, control = errand.station, errand.control
+    subject = read_subject(station, wanted.revision_id)
+    with reading(station.database) as session:
+        model = model_file(session, wanted.model_file_id)
+        build = results.build_with_identity(session, wanted.build_identity)
+    control.report("check artifact")
+    tree, flags = _artifact(station, build, wanted, subject)
+    control.report("check weights")
+    weights = errand.weights(model)
+    launcher = subject.family.LAUNCHER
+    plan = Plan(
+        engine=subject.family,
+        scenario=SCENARIOS[wanted.scenario],
+        flags=flags,
+        artifact=Mount(tree, "/artifact"),
+        model=Mount(weights, "/weights/target.gguf"),
+        context_tokens=wanted.context_tokens,
+        threads=threads(),
+        runs=wanted.runs,
+        boots=wanted.boots,
+        launcher=Mount(LAUNCHERS / launcher, "/launcher/server.py") if launcher else None,
+        mounts=python_mounts() if launcher else (),
+        intent=wanted.intent,
+        extra_flags=wanted.flags,
+        env=wanted.env,
+    )
+    sandbox = errand.sandbox_for(subject.engine_row)
+    return _Bench(wanted, subject, plan.scenario, cast(BuildRow, build), model, sandbox, plan)
+
+
+def threads() -> int:
+    """Threads for a server on this machine: one per core we may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def _artifact(
+    station: Station, build: BuildRow | None, wanted: BenchPayload, subject: Subject
+) -> tuple[Path, Flags]:
+    root = station.settings.artifacts
+    tree = artifacts.find(root, build.artifact) if build else None
+    if build is None or tree is None:
+        with writing(station.database) as session:
+            results.lose_build(session, wanted.build_identity)
+        raise JobFailure(
+            "the artifact of this build is not in the store",
+            failure_class="artifact_missing",
+            blame=Blame.CONFIGURATION,
+            phase="check artifact",
+            advice="submit the bench again; it builds the revision first",
+        )
+    artifacts.verify(root, build.artifact)
+    return tree, subject.family.read_help(artifacts.read_provenance(root, build.artifact)["help"])
+
+
+def _record(
+    session: Session, held: Lease, bench: _Bench, boots: Sequence[Boot], facts: dict[str, Any]
+) -> str:
+    now = clock.now()
+    wanted, subject = bench.wanted, bench.subject
+    rig = fleet.describe_rig(session, wanted.rig, fingerprint(facts), facts, now)
+    series = planner.series_key(
+        engine=subject.revision.engine,
+        weights_sha256=bench.model.sha256,
+        scenario=bench.scenario,
+        payload=wanted,
+        target=bench.build.target,
+    )
+    runs = usable_runs(boots)
+    stands = compare.standing(
+        runs,
+        runs_asked=wanted.runs,
+        boots_asked=wanted.boots,
+        **_gravest(boots),
+    )
+    found = results.Finished(
+        build_id=cast(int, bench.build.id),
+        revision_id=wanted.revision_id,
+        engine_id=cast(int, subject.engine_row.id),
+        model_file_id=wanted.model_file_id,
+        rig_id=cast(int, rig.id),
+        series=series,
+        cell=planner.digest(series, rig.fingerprint, bench.sandbox.name, facts["kernel"]),
+        stack=wanted.stack,
+        scenario=bench.scenario.key,
+        context_tokens=wanted.context_tokens,
+        sandbox=bench.sandbox.name,
+        validity=stands.validity,
+        validity_reason=stands.reason,
+        summary=summary(boots, runs),
+        boots=boots,
+        command=_command(bench, boots),
+        environment={**facts, "forkscout": version("forkscout"), "sandbox": bench.sandbox.name},
+    )
+    history = results.cell_history(session, found.cell)
+    row = results.record_result(session, held.job_id, found, now)
+    baseline = results.baseline_for(session, subject.revision_row, history)
+    verdict = compare.judge(
+        runs,
+        standing=stands,
+        baseline=_speeds(session, baseline) if baseline else (),
+        baseline_label=results.revision_label(session, baseline) if baseline else "",
+        history=[_speeds(session, old) for old in history],
+    )
+    results.record_verdict(
+        session, cast(int, row.id), baseline.id if baseline else None, verdict, now
+    )
+    work.enqueue(
+        session,
+        [planner.publish_request(lane=Lane.FRESH, reason=f"result {row.id}")],
+        now,
+    )
+    return verdict.sentence
+
+
+def usable_runs(boots: Sequence[Boot]) -> list[BootRuns]:
+    """The decode speeds that may feed a verdict, by boot; boots without any are left out."""
+    kept = []
+    for boot in boots:
+        speeds = tuple(
+            m.decode_tps
+            for m in boot.measurements
+            if not m.warmup and m.validity is Validity.OK and m.decode_tps
+        )
+        if speeds:
+            kept.append(BootRuns(boot.number, speeds))
+    return kept
+
+
+def _gravest(boots: Sequence[Boot]) -> dict[str, Any]:
+    """The most frequent validity that is not `ok` among the measured runs, and one reason."""
+    bad = [
+        m for b in boots for m in b.measurements if not m.warmup and m.validity is not Validity.OK
+    ]
+    if not bad:
+        return {"worst": Validity.OK, "why": ""}
+    kinds = [m.validity for m in bad]
+    worst = max(sorted(set(kinds)), key=kinds.count)
+    return {"worst": worst, "why": next(m.reason for m in bad if m.validity is worst)}
+
+
+def summary(boots: Sequence[Boot], runs: Sequence[BootRuns]) -> dict[str, Any]:
+    """The figures the board shows; None where there is nothing to show."""
+    measured = [m for b in boots for m in b.measurements if not m.warmup]
+    good = [m for m in measured if m.validity is Validity.OK]
+    return {
+        "decode_tps": _median([boot.speed for boot in runs]),
+        "prefill_tps": _median([m.prefill_tps for m in good]),
+        "ttft_ms": _median([m.ttft_ms for m in good]),
+        "load_seconds": _median([boot.load_seconds for boot in boots]),
+        "peak_memory_bytes": max((b.peak_memory_bytes or 0 for b in boots), default=0) or None,
+        "boots_used": len(runs),
+        "runs_used": sum(len(boot.speeds) for boot in runs),
+    }
+
+
+def _median(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return median(known) if known else None
+
+
+def _speeds(session: Session, row: ResultRow) -> list[float]:
+    return [boot.speed for boot in results.boots_of(session, cast(int, row.id))]
+
+
+def _command(bench: _Bench, boots: Sequence[Boot]) -> dict[str, Any]:
+    """What to type to get the same; paths are placeholders, digests say what stands there."""
+    sandbox, plan, revision = bench.sandbox, bench.plan, bench.subject.revision
+    places = {
+        sandbox.path(plan.artifact): "<artifact>",
+        sandbox.path(plan.model): "<weights>",
+    }
+    if plan.launcher:
+        places[sandbox.path(plan.launcher)] = f"<forkscout>/jobs/engines/{plan.engine.LAUNCHER}"
+    if boots:
+        places[boots[0].effective.alias or "<alias>"] = "<alias>"
+    request = plan.engine.request(plan.scenario, run=1, alias="<alias>")
+    wanted = bench.wanted
+    return {
+        "server": [_placed(word, places) for word in boots[0].command] if boots else [],
+        "env": dict(plan.env),
+        "request": {"path": request.path, "body": dict(request.body)},
+        "build": bench.build.provenance.get("steps", []),
+        "source": f"{revision.source} {revision.commit}",
+        "artifact_sha256": bench.build.artifact,
+        "weights_sha256": bench.model.sha256,
+        "forkscout": (
+            f"forkscout submit bench --engine {revision.engine} --ref {revision.commit} "
+            f"--target {bench.model.name} --scenario {bench.scenario.name} --rig {wanted.rig} "
+            f"--context {wanted.context_tokens} --runs {wanted.runs} --boots {wanted.boots}"
+        ),
+    }
+
+
+def _placed(word: str, places: dict[str, str]) -> str:
+    for path, name in places.items():
+        word = word.replace(path, name)
+    return word

@@ -1,0 +1,267 @@
+"""The build job: source in, recipe's steps in the sandbox, one artifact with provenance out."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from sqlmodel import Session
+
+from jobs import clock, git, pip
+from jobs.control import Control
+from jobs.db import reading
+from jobs.engines.base import BuildPlaces, classify
+from jobs.errors import JobFailure
+from jobs.model import BuildTarget, Step
+from jobs.payloads import BuildPayload
+from jobs.station import Record, Station
+from jobs.store import results
+from jobs.store.leases import Lease
+from jobs.tables import BuildRow
+from workers import artifacts
+from workers.errands import Errand, Subject, read_subject
+from workers.host import machine_facts, tool_version
+from workers.proof import python_mounts
+from workers.sandbox import Limits, Mount, Sandbox
+from workers.steps import StepFailed, run_step
+
+BUILD_MEMORY_BYTES = 16 * 2**30
+MEMORY_PER_COMPILER = 3 * 2**30
+"""What one compiler of an LLM engine's templates may need; more jobs get the build killed."""
+
+COUNTED = re.compile(r"^\[\s*(\d+)(?:/(\d+)|%)\]")
+LOG_TAIL_BYTES = 256 * 1024
+TOOLS = ("cmake", "ninja", "c++", "git", "nvcc")
+
+
+@dataclass(frozen=True)
+class _Workshop:
+    """The folders of one build and how its steps see them."""
+
+    source: Mount
+    work: Mount
+    output: Mount
+    sandbox: Sandbox
+
+    @property
+    def mounts(self) -> tuple[Mount, ...]:
+        own = Path(sys.prefix)
+        return (self.source, self.work, self.output, Mount(own, str(own)), *python_mounts())
+
+    def places(self) -> BuildPlaces:
+        path = self.sandbox.path
+        return BuildPlaces(
+            source=path(self.source),
+            work=path(self.work),
+            output=path(self.output),
+            python=f"{sys.prefix}/bin/python",
+            jobs=parallel_jobs(),
+            generator="Ninja" if shutil.which("ninja") else "Unix Makefiles",
+        )
+
+
+def parallel_jobs() -> int:
+    """As many compilers as processors, fewer where memory would not do."""
+    facts = machine_facts()
+    by_memory = int(facts["memory_gib"] * 2**30 // MEMORY_PER_COMPILER)
+    return max(1, min(int(facts["usable_cores"]), by_memory))
+
+
+def build(station: Station, held: Lease, control: Control) -> Record:
+    """Make the artifact of one revision, unless the store already holds it."""
+    wanted = BuildPayload.model_validate(held.payload)
+    errand = Errand(station, held, control)
+    with reading(station.database) as session:
+        known = results.build_with_identity(session, wanted.build_identity)
+    if known is not None and artifacts.find(station.settings.artifacts, known.artifact):
+        return lambda _session: f"already built: artifact {known.artifact[:12]}"
+    subject = read_subject(station, wanted.revision_id)
+    sandbox = errand.sandbox_for(subject.engine_row)
+    artifacts.check_free(station.settings.root, station.settings.min_free_bytes)
+    started = time.monotonic()
+    with (
+        artifacts.disk_full_is_infrastructure(),
+        tempfile.TemporaryDirectory(prefix="build-", dir=station.settings.scratch) as folder,
+    ):
+        made = _make(errand, subject, wanted, sandbox, Path(folder))
+    row = BuildRow(
+        identity=wanted.build_identity,
+        revision_id=wanted.revision_id,
+        job_id=held.job_id,
+        target=wanted.target,
+        artifact=made.artifact,
+        recipe=made.provenance["recipe"],
+        size_bytes=made.size_bytes,
+        duration_seconds=round(time.monotonic() - started, 3),
+        sandbox=sandbox.name,
+        provenance={k: v for k, v in made.provenance.items() if k != "help"},
+        created_at=clock.now(),
+    )
+
+    def record(session: Session) -> str:
+        results.record_build(session, row)
+        return (
+            f"artifact {made.artifact[:12]}, {made.size_bytes / 1e6:.1f} MB "
+            f"in {row.duration_seconds:.1f} s, {sandbox.name}"
+        )
+
+    return record
+
+
+@dataclass(frozen=True)
+class _Made:
+    artifact: str
+    size_bytes: int
+    provenance: dict[str, Any]
+
+
+def _make(
+    errand: Errand, subject: Subject, wanted: BuildPayload, sandbox: Sandbox, folder: Path
+) -> _Made:
+    source = folder / "source"
+    _bring_source(errand, subject, source)
+    for name in ("work", "output"):
+        (folder / name).mkdir()
+    shop = _Workshop(
+        source=Mount(source, "/build/source"),
+        work=Mount(folder / "work", "/build/work", writable=True),
+        output=Mount(folder / "output", "/build/output", writable=True),
+        sandbox=sandbox,
+    )
+    target = BuildTarget(wanted.target, wanted.via, wanted.cuda_arch, wanted.options)
+    steps = subject.family.build(subject.revision, target, shop.places())
+    for step in steps:
+        _run(errand, subject, shop, step, step.name)
+    digest = artifacts.store(folder / "output", errand.station.settings.artifacts)
+    tree = cast(Path, artifacts.find(errand.station.settings.artifacts, digest))
+    provenance = {
+        "source": subject.revision.source,
+        "commit": subject.revision.commit,
+        "label": subject.revision.label,
+        "recipe": _recipe_digest(steps),
+        "steps": [list(step.argv) for step in steps],
+        "sandbox": sandbox.name,
+        "tools": _tool_versions(),
+        "machine": {k: v for k, v in machine_facts().items() if k != "load_average"},
+        "help": _describe(errand, subject, sandbox, tree),
+    }
+    artifacts.write_provenance(errand.station.settings.artifacts, digest, provenance)
+    return _Made(digest, artifacts.size_bytes(tree), provenance)
+
+
+def _recipe_digest(steps: Sequence[Step]) -> str:
+    text = "\n".join("\0".join(step.argv) for step in steps)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _bring_source(errand: Errand, subject: Subject, into: Path) -> None:
+    settings, control = errand.station.settings, errand.control
+    if subject.engine_row.package:
+        control.report("download", note=f"{subject.engine_row.package} {subject.revision.label}")
+        pip.download(
+            subject.engine_row.package,
+            subject.revision.label,
+            into,
+            sha256=subject.revision.commit,
+            check=control.check,
+            on_progress=lambda done, total: control.report(
+                "download", done=done, total=total, unit="B"
+            ),
+            log=errand.log("source"),
+        )
+        return
+    repo = cast(str, subject.engine_row.repo)
+    mirror = settings.mirror_of(repo)
+    control.report("fetch", note=repo)
+    if not git.holds(mirror, subject.revision.commit):
+        git.update_mirror(mirror, git.repo_url(repo), _note(control, "fetch"), tick=control.check)
+    git.check_out(
+        mirror,
+        subject.revision.commit,
+        into,
+        subject.family.SPARSE_PATTERNS,
+        tick=control.check,
+    )
+
+
+def _note(control: Control, phase: str) -> Callable[[str], None]:
+    return lambda line: control.report(phase, note=line[:80])
+
+
+def _run(errand: Errand, subject: Subject, shop: _Workshop, step: Step, name: str) -> None:
+    control = errand.control
+    control.report(name)
+
+    def tell(line: str) -> None:
+        counted = COUNTED.match(line)
+        if counted:
+            control.report(name, done=int(counted[1]), total=int(counted[2] or 100))
+
+    try:
+        run_step(
+            shop.sandbox,
+            step,
+            shop.mounts,
+            log=errand.log("build"),
+            limits=Limits(
+                memory_bytes=BUILD_MEMORY_BYTES,
+                min_free_bytes=errand.station.settings.min_free_bytes,
+            ),
+            control=control,
+            marker=errand.marker,
+            on_line=tell,
+        )
+    except StepFailed as failure:
+        raise explained(failure, subject) from failure
+
+
+def explained(failure: StepFailed, subject: Subject) -> JobFailure:
+    """The failure with the cause its log names, where a rule of the family knows it."""
+    if failure.failure_class != "exit" or not failure.log.exists():
+        return failure
+    with failure.log.open("rb") as file:
+        file.seek(max(0, file.seek(0, 2) - LOG_TAIL_BYTES))
+        text = file.read().decode(errors="replace")
+    found = classify(text, subject.family.FAILURES)
+    if found is None:
+        return failure
+    return JobFailure(
+        f"{failure.detail}: {found.line[:300]}",
+        failure_class=found.rule.name,
+        blame=found.rule.blame,
+        phase=failure.phase,
+        advice=found.rule.advice,
+    )
+
+
+def _describe(errand: Errand, subject: Subject, sandbox: Sandbox, tree: Path) -> str:
+    """What the finished build says of itself, read once and kept with it."""
+    mount = Mount(tree, "/artifact")
+    step = subject.family.describe(artifact=sandbox.path(mount))
+    log = errand.log("describe")
+    try:
+        run_step(
+            sandbox,
+            step,
+            (mount, *python_mounts()),
+            log=log,
+            limits=Limits(memory_bytes=BUILD_MEMORY_BYTES),
+            control=errand.control,
+            marker=errand.marker,
+        )
+    except StepFailed as failure:
+        raise explained(failure, subject) from failure
+    return log.read_text(errors="replace")
+
+
+def _tool_versions() -> dict[str, str]:
+    """What stood on the path; the first line each tool says of its version."""
+    return {name: version for name in TOOLS if (version := tool_version(name))}

@@ -1,0 +1,188 @@
+"""HTTP over one unix socket to a server nobody trusts; every size is bounded, every wait ends."""
+
+from __future__ import annotations
+
+import queue
+import socket
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from jobs.dialect import wire
+from jobs.model import Arrival, Request
+
+CONNECT_SECONDS = 1.0
+ANSWER_SECONDS = 10.0
+JSON_BYTES = 4 * 2**20
+ERROR_BYTES = 64 * 2**10
+LINE_BYTES = 2**20
+
+
+@dataclass(frozen=True)
+class StreamLimits:
+    """What one streamed answer may hold."""
+
+    events: int
+    total_bytes: int
+
+
+@dataclass(frozen=True)
+class End:
+    """How a stream ended: `finished` is the server's own word, `fault` is what went wrong."""
+
+    seconds: float
+    status: int
+    finished: bool = False
+    flooded: bool = False
+    fault: str = ""
+    body: str = ""
+
+
+class EngineClient:
+    """Asks one server over its socket."""
+
+    def __init__(self, socket_path: Path) -> None:
+        self._path = socket_path
+        self._http = httpx.Client(
+            transport=httpx.HTTPTransport(uds=str(socket_path)),
+            base_url="http://engine",
+            timeout=httpx.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS),
+            headers={"Accept-Encoding": "identity"},
+            trust_env=False,
+        )
+
+    def close(self) -> None:
+        """Let go of the socket."""
+        self._http.close()
+
+    def healthy(self) -> bool:
+        """Whether `/health` says 200; a server that still loads says 503 or nothing."""
+        try:
+            with self._http.stream("GET", "/health", timeout=CONNECT_SECONDS) as answer:
+                return answer.status_code == httpx.codes.OK
+        except httpx.HTTPError:
+            return False
+
+    def listener_pid(self) -> int | None:
+        """The process that listens on the socket, by the kernel's word, in our pid namespace."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            probe.settimeout(CONNECT_SECONDS)
+            try:
+                probe.connect(str(self._path))
+            except OSError:
+                return None
+            credentials = probe.getsockopt(
+                socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")
+            )
+        pid: int = struct.unpack("3i", credentials)[0]
+        return pid or None
+
+    def read_json(self, path: str) -> Any:
+        """The JSON of a GET, or None where the server gives none, an error or too much of it."""
+        deadline = time.monotonic() + ANSWER_SECONDS
+        held = bytearray()
+        try:
+            with self._http.stream("GET", path) as answer:
+                if answer.status_code != httpx.codes.OK:
+                    return None
+                for chunk in answer.iter_raw():
+                    held += chunk
+                    if len(held) > JSON_BYTES or time.monotonic() > deadline:
+                        return None
+        except httpx.HTTPError:
+            return None
+        return wire.parsed(bytes(held))
+
+    def stream(self, request: Request, limits: StreamLimits) -> Stream:
+        """Send a request; its events arrive in the returned stream from now on."""
+        return Stream(self._http, request, limits)
+
+
+class Stream:
+    """One streamed answer, read by its own thread so that the caller stays free to give up."""
+
+    def __init__(self, http: httpx.Client, request: Request, limits: StreamLimits) -> None:
+        self._http = http
+        self._request = request
+        self._limits = limits
+        self._items: queue.SimpleQueue[Arrival | End] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._read, daemon=True, name="stream reader")
+        self._sent_at = time.perf_counter()
+        self._thread.start()
+
+    def next(self, *, timeout_seconds: float) -> Arrival | End | None:
+        """What came next, or None where nothing came in time; nothing follows an End."""
+        try:
+            return self._items.get(timeout=timeout_seconds)
+        except queue.Empty:
+            return None
+
+    def join(self, timeout_seconds: float) -> None:
+        """Wait for the reading thread after its server has ended."""
+        self._thread.join(timeout_seconds)
+
+    def _seconds(self) -> float:
+        return time.perf_counter() - self._sent_at
+
+    def _read(self) -> None:
+        try:
+            self._items.put(self._answer())
+        except (httpx.HTTPError, httpx.StreamError, OSError) as error:
+            self._items.put(End(self._seconds(), 0, fault=f"{type(error).__name__}: {error}"))
+
+    def _answer(self) -> End:
+        timeout = httpx.Timeout(None, connect=CONNECT_SECONDS)
+        with self._http.stream(
+            "POST", self._request.path, json=dict(self._request.body), timeout=timeout
+        ) as answer:
+            if answer.status_code != httpx.codes.OK:
+                body = _head(answer.iter_raw())
+                return End(self._seconds(), answer.status_code, body=body)
+            events, read_bytes, pending = 0, 0, b""
+            finished = False
+            for chunk in answer.iter_raw():
+                seconds = self._seconds()
+                read_bytes += len(chunk)
+                *lines, pending = (pending + chunk).split(b"\n")
+                for line in lines:
+                    event, done = _event(line)
+                    finished = finished or done
+                    if event is not None:
+                        events += 1
+                        self._items.put(Arrival(seconds, event))
+                if (
+                    events > self._limits.events
+                    or read_bytes > self._limits.total_bytes
+                    or len(pending) > LINE_BYTES
+                ):
+                    return End(self._seconds(), answer.status_code, flooded=True)
+            return End(self._seconds(), answer.status_code, finished=finished)
+
+
+def _event(line: bytes) -> tuple[dict[str, Any] | None, bool]:
+    """A line's event, if it holds one, and whether the server says that it was the last."""
+    field, _, value = line.strip().partition(b":")
+    value = value.strip()
+    if field == b"error":
+        return {"error": wire.parsed(value)}, True
+    if field != b"data":
+        return None, False
+    if value == b"[DONE]":
+        return None, True
+    event = dict(wire.mapping(wire.parsed(value)))
+    return event, event.get("stop") is True
+
+
+def _head(chunks: Iterator[bytes]) -> str:
+    held = bytearray()
+    for chunk in chunks:
+        held += chunk
+        if len(held) > ERROR_BYTES:
+            break
+    return wire.plain(bytes(held[:ERROR_BYTES]).decode("utf-8", "replace"))

