@@ -88,10 +88,3 @@ def migrate(url: str) -> None:
     config = _alembic()
     config.attributes["url"] = url
     command.upgrade(config, "head")
-
-
-def open_database(settings: Settings) -> Engine:
-    """Prepare the folders, bring the schema up to date and connect."""
-    settings.prepare()
-    migrate(settings.resolved_database_url)
-    return connect(settings.resolved_database_url)

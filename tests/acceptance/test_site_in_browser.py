@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
-from support.example import fill
+from support.example import fill, write_log
 
 from jobs import db
 from jobs.config import Settings
@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     settings = Settings(home=tmp_path_factory.mktemp("browser") / "var", _env_file=None)
     engine = db.open_database(settings)
     ids = fill(engine)
-    settings.job_log(ids["failed"]).write_text("a long line " * 100 + "\n<b>not bold</b>\n")
+    write_log(settings, ids["failed"], "a long line " * 100 + "\n<b>not bold</b>\n")
     front = export(engine, settings.resolved_site, site=site_of(settings))
     engine.dispose()
     return front.parent

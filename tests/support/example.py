@@ -8,9 +8,17 @@ from sqlalchemy import Engine
 from support.rows import NOON, Rows
 
 from jobs import db
+from jobs.config import Settings
 from jobs.model import Blame, Kind, Lane, State, Validity, VerdictKind
 
 HOSTILE = '"><img src=x onerror=alert(1)>'
+
+
+def write_log(settings: Settings, job_id: int, text: str) -> None:
+    """Make this the log of a job."""
+    path = settings.job_log(job_id)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
 
 
 def fill(engine: Engine) -> dict[str, int]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 from sqlalchemy import Engine
-from support.example import fill
+from support.example import fill, write_log
 
 from jobs import db
 from jobs.config import Settings
@@ -39,5 +39,5 @@ def example(empty: Installation) -> Installation:
     ids = fill(empty.engine)
     log = f"\x1b[31m<script>alert(1)</script>\nartifact {empty.settings.artifacts}/ab12/bin\n"
     log += "/home/alice/build/x.cu:12: error\nHF_TOKEN=hf_abcdefghij0123456789\n"
-    empty.settings.job_log(ids["failed"]).write_text(log)
+    write_log(empty.settings, ids["failed"], log)
     return empty._replace(ids=ids)

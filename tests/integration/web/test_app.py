@@ -6,6 +6,7 @@ import json
 
 import pytest
 from support.asgi import ask
+from support.example import write_log
 
 from jobs.config import Settings
 from web.app import create_app, hosts
@@ -59,11 +60,10 @@ def test_nothing_private_or_alive_leaves_with_a_log(app, example) -> None:
 
 def test_a_log_is_read_on_from_an_offset(app, example) -> None:
     """The answer names the next offset; a line still being written waits for it."""
-    log = example.settings.job_log(example.ids["running"])
-    log.write_text("one\ntwo\nthr")
+    write_log(example.settings, example.ids["running"], "one\ntwo\nthr")
     first = ask(app, f"/api/v1/jobs/{example.ids['running']}/log")
     assert first.text == "one\ntwo\n"
-    log.write_text("one\ntwo\nthree\n")
+    write_log(example.settings, example.ids["running"], "one\ntwo\nthree\n")
     offset = first.headers["x-next-offset"]
     assert ask(app, f"/api/v1/jobs/{example.ids['running']}/log?offset={offset}").text == "three\n"
     assert ask(app, f"/api/v1/jobs/{example.ids['running']}/log?offset=99999").text == ""
@@ -72,7 +72,7 @@ def test_a_log_is_read_on_from_an_offset(app, example) -> None:
 def test_a_log_answer_is_bounded(app, example) -> None:
     """Of a huge log the page shows the end and the API a piece."""
     number = example.ids["failed"]
-    example.settings.job_log(number).write_text("a line of the log\n" * 200_000 + "the end\n")
+    write_log(example.settings, number, "a line of the log\n" * 200_000 + "the end\n")
     page = ask(app, f"/jobs/{number}.html").text
     assert len(page) < 200_000
     assert "the end" in page

@@ -17,7 +17,6 @@ from typer.testing import CliRunner
 
 from jobs.errors import UsageError
 from web.cli import app, listen
-from web.tasks import publish
 
 
 def test_the_leaderboard_is_the_same_on_paper_and_in_json(example) -> None:
@@ -35,11 +34,6 @@ def test_publish_prints_the_path_of_the_page(example) -> None:
     """The path that is printed is a file."""
     done = CliRunner().invoke(app, ["publish"], catch_exceptions=False)
     assert Path(done.stdout.strip().replace("\n", "")).is_file()
-
-
-def test_the_task_writes_the_same_site(example) -> None:
-    """Celery's task returns the path of the front page."""
-    assert Path(publish()).is_file()
 
 
 def test_a_taken_port_is_one_clear_message() -> None:

@@ -148,6 +148,7 @@ def test_an_empty_installation_says_what_to_do(page: pages.Page, next_step: str)
         ({"position": 3}, "Place 3 in the queue bench.cpu."),
         ({"position": 3, "waits_for": (7, 9)}, "It waits until job 7, job 9 succeeded."),
         ({"state": State.BLOCKED, "blocked_by": "no_sandbox"}, "apt install bubblewrap"),
+        ({"state": State.BLOCKED, "blocked_by": "job:7", "waits_for": (7,)}, "until job 7"),
         ({"state": State.BLOCKED}, "no reason was recorded"),
         ({"state": State.RUNNING, "cancel_requested": True}, "asked to stop"),
         ({"state": State.DEAD}, "a person must look"),
