@@ -102,9 +102,15 @@ class Settings(BaseSettings):
         """The bare mirror of `owner/name`."""
         return self.mirrors / f"{repo.replace('/', '--')}.git"
 
-    def job_logs(self, job_id: int) -> Path:
-        """Folder of a job's logs: one folder per attempt, named by its fence."""
-        return self.logs / "jobs" / str(job_id)
+    def attempt_log(self, job_id: int, fence: int) -> Path:
+        """The log of one attempt at a job."""
+        return self.logs / "jobs" / str(job_id) / f"{fence}.log"
+
+    def job_log(self, job_id: int) -> Path:
+        """The log of a job's newest attempt; there may be none yet."""
+        attempts = (self.logs / "jobs" / str(job_id)).glob("[0-9]*.log")
+        newest = max((int(path.stem) for path in attempts), default=1)
+        return self.attempt_log(job_id, newest)
 
     @property
     def scratch(self) -> Path:
@@ -118,10 +124,6 @@ class Settings(BaseSettings):
     def resolved_site(self) -> Path:
         """Where the static export is written."""
         return (self.site or self.root / "site").absolute()
-
-    def job_log(self, job_id: int) -> Path:
-        """Where the log of one job lies."""
-        return self.logs / f"job-{job_id}.log"
 
     def prepare(self) -> None:
         """Make the folders; the home is private to its owner."""

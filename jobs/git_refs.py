@@ -35,8 +35,9 @@ def resolve(mirror: Path, ref: str) -> Commit:
 
     Raises `UsageError` with close matches where there is none or more than one.
     """
+    wanted = _checked_ref(ref)
     names = _names(mirror)
-    commits = _candidates(mirror, _checked_ref(ref), names)
+    commits = _candidates(mirror, wanted, names)
     if len(commits) > 1:
         raise UsageError(
             f"{ref!r} means {len(commits)} commits: {', '.join(s[:12] for s in sorted(commits))}",

@@ -220,6 +220,11 @@ def _fault(answer: Answer, package: str, version: str | None = None) -> ScoutErr
             advice=RETRY_ADVICE,
         )
     offered = _OFFERED.search(answer.errors)
+    if version is not None and offered and version in offered[1].split(", "):
+        return Permanent(
+            f"pip refuses the wheel of {package} {version}: {answer.first_error}",
+            advice="another version, or tell its maker",
+        )
     if version is not None and offered and offered[1] != "none":
         newest = ", ".join(reversed(offered[1].split(", ")[-5:]))
         return Permanent(

@@ -22,7 +22,6 @@ from jobs.model import Blame
 QUESTION_SECONDS = 300.0
 STALL_SECONDS = 300.0  # pip's own retries with back-off stay below this
 OUTPUT_LIMIT_BYTES = 32 * 1024 * 1024
-LOG_TAIL_BYTES = 1024 * 1024
 TICK_SECONDS = 0.25
 CHUNK_BYTES = 65536
 RETRY_ADVICE = (
@@ -30,7 +29,8 @@ RETRY_ADVICE = (
 )
 
 _PROGRESS = re.compile(rb"^Progress (\d+) of (\d+)$", re.MULTILINE)
-_STAMP = re.compile(r"^\d{4}-\d\d-\d\dT[\d:,]+ ?", re.MULTILINE)
+_STAMP = re.compile(r"^\d{4}-\d\d-\d\dT[\d:,]+ ?")
+_LINK_LINE = re.compile(r"\s+(Found|Skipping) link")
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 
 Progress = Callable[[int, int | None], None]
@@ -47,12 +47,21 @@ class Answer:
     log: str
 
     @property
+    def first_error(self) -> str:
+        """Pip's first complaint: the reason, where later ones are consequences."""
+        return self._complaints[0]
+
+    @property
     def last_error(self) -> str:
         """Pip's own last word on what went wrong."""
+        return self._complaints[-1]
+
+    @property
+    def _complaints(self) -> list[str]:
         lines = [line.strip() for line in self.errors.splitlines() if line.strip()]
-        errors = [line for line in lines if line.startswith("ERROR:")]
-        text = (errors or lines or [f"pip ended with code {self.code}"])[-1]
-        return without_credentials(text.removeprefix("ERROR:").strip())[:400]
+        errors = [line.removeprefix("ERROR:").strip() for line in lines if "ERROR:" in line]
+        told = errors or lines or [f"pip ended with code {self.code}"]
+        return [without_credentials(line)[:400] for line in told]
 
 
 def without_credentials(text: str) -> str:
@@ -89,7 +98,7 @@ def ask(
         try:
             code, output, errors = call.run(deadline_seconds)
         finally:
-            said = _tail(record)
+            said = _record(record)
             if log is not None:
                 with log.open("a", encoding="utf-8") as file:
                     file.write(f"$ pip {' '.join(arguments)}\n{said}\n")
@@ -98,13 +107,15 @@ def ask(
         )
 
 
-def _tail(record: Path) -> str:
-    if not record.exists():
+def _record(path: Path) -> str:
+    """Pip's own log without the thousands of lines on files it did not choose."""
+    if not path.exists():
         return ""
-    with record.open("rb") as file:
-        file.seek(max(0, record.stat().st_size - LOG_TAIL_BYTES))
-        text = file.read().decode("utf-8", "replace")
-    return without_credentials(_STAMP.sub("", text))
+    with path.open("rb") as file:
+        text = file.read(OUTPUT_LIMIT_BYTES).decode("utf-8", "replace")
+    lines = (_STAMP.sub("", line) for line in text.splitlines())
+    kept = "\n".join(line for line in lines if not _LINK_LINE.match(line))
+    return without_credentials(kept)
 
 
 @dataclass(frozen=True)
@@ -193,10 +204,12 @@ class _Call:
 
 
 def _used_bytes(folder: Path) -> int:
+    """Bytes under `folder`, in which pip makes and removes files at the same time."""
     used = 0
-    for path in folder.rglob("*"):
-        with contextlib.suppress(FileNotFoundError):
-            used += path.stat().st_size
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                used += (Path(parent) / name).stat().st_size
     return used
 
 

@@ -43,11 +43,11 @@ class Station:
     app: Celery
     name: str
 
-    def log_folder(self, held: Lease) -> Path:
-        """Where this lease's logs go."""
-        folder = self.settings.job_logs(held.job_id) / str(held.fence)
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder
+    def log_of(self, held: Lease) -> Path:
+        """Where this lease's log goes."""
+        path = self.settings.attempt_log(held.job_id, held.fence)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return path
 
 
 Record = Callable[[Session], str]

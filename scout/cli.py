@@ -60,8 +60,8 @@ def check(file: File, as_json: AsJson = False) -> None:
         _say_json({"file": str(file), "ok": True, "not_yet": notes})
         return
     typer.echo(
-        f"{file} is right: {len(watch_list.engines)} engines, {len(watch_list.models)} models, "
-        f"{len(watch_list.stacks)} stacks"
+        f"{file} is right (engines: {len(watch_list.engines)}, models: {len(watch_list.models)}, "
+        f"stacks: {len(watch_list.stacks)})"
     )
     for note in notes:
         typer.echo(f"  {note}")
@@ -128,7 +128,7 @@ def list_(as_json: AsJson = False) -> None:
         rest = [engine[key] for key in ("family", "source", "trust", "rigs", "revisions")]
         table.add_row(*(Text(str(cell)) for cell in (name, *rest)))
     Console().print(table)
-    typer.echo(f"{len(models)} models, {len(stacks)} stacks")
+    typer.echo(f"models: {len(models)}, stacks: {len(stacks)}")
 
 
 @scout_app.command("run")

@@ -60,6 +60,9 @@ def watch_round(station: Station, schedule: str, slot: datetime) -> None:
         outcome = told(summary, jobs)
     except ScoutError as fault:
         outcome = {"problems": [f"{fault.message}; {fault.advice}".rstrip("; ")], "new": []}
+    except Exception as fault:
+        log.exception("round crashed")
+        outcome = {"problems": [f"a fault of forkscout: {fault!r}"[:500]], "new": []}
     with writing(station.database) as session:
         fleet.close_slot(session, schedule, slot, {"state": "done", **outcome})
     log.info("sources watched", **{k: len(v) for k, v in outcome.items()})

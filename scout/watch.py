@@ -49,7 +49,12 @@ def watch(
     log: Path | None = None,
     on_look: Callable[[str], None] | None = None,
 ) -> Summary:
-    """Look at every engine of the watch list once and record what is new."""
+    """Look at every engine of the watch list once and record what is new.
+
+    `log` holds what the sources' programs said in this round, and only in this one.
+    """
+    if log is not None:
+        log.write_bytes(b"")
     with reading(database) as session:
         rows = catalog.engines(session)
         known = {row.name: _known(session, row) for row in rows}
@@ -69,7 +74,6 @@ def watch(
             sightings = source.look(watched, known[row.name], log=log)
             new += _record(database, row, sightings, now())
         except ScoutError as error:
-            _log.info("source failed", engine=row.name, reason=error.message)
             troubles.append(Trouble(row.name, error.message, error.advice))
         except Exception as error:
             _log.exception("source crashed", engine=row.name)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine
+from support.package_index import PackageIndex
 from support.postgres import PostgresServer
 
 from jobs import db
@@ -85,3 +86,17 @@ def sqlite(tmp_path: Path) -> Iterator[Engine]:
     engine = db.connect(url)
     yield engine
     engine.dispose()
+
+
+@pytest.fixture
+def package_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PackageIndex]:
+    """A package index on loopback, and nothing else for pip to ask."""
+    for name in ("PIP_FIND_LINKS", "PIP_EXTRA_INDEX_URL", "PIP_NO_INDEX"):
+        monkeypatch.delenv(name, raising=False)
+    with PackageIndex(tmp_path / "index") as index:
+        monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+        monkeypatch.setenv("PIP_INDEX_URL", index.url)
+        monkeypatch.setenv("PIP_RETRIES", "0")
+        monkeypatch.setenv("PIP_DEFAULT_TIMEOUT", "5")
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        yield index

@@ -1,21 +1,27 @@
-"""Celery's way into this room; a task parses, calls and reports."""
+"""Celery's way into this room: look into the publish queue."""
 
 from __future__ import annotations
+
+from functools import lru_cache
 
 from celery import shared_task
 
 from jobs.config import Settings
-from jobs.db import open_database
-from web.export import export
-from web.site import site_of
+from jobs.model import Kind
+from jobs.station import Station, serve
+from jobs.worker import open_station
+from web.publishing import publish
+
+HANDLERS = {Kind.PUBLISH: publish}
 
 
-@shared_task(name="web.publish")  # type: ignore[untyped-decorator]  # celery has no types
-def publish() -> str:
-    """Write the static export; returns the path of its front page."""
-    settings = Settings()
-    engine = open_database(settings)
-    try:
-        return str(export(engine, settings.resolved_site, site=site_of(settings)))
-    finally:
-        engine.dispose()
+@lru_cache(maxsize=1)
+def _station(queue_name: str) -> Station:
+    """This pool process's desk."""
+    return open_station(Settings(), queue_name)
+
+
+@shared_task(name="web.look", ignore_result=True)
+def look(queue_name: str) -> None:
+    """Do what is due in a queue."""
+    serve(_station(queue_name), queue_name, HANDLERS)

@@ -12,7 +12,6 @@ from typing import Any, cast
 
 from sqlmodel import Session
 
-import jobs.engines
 from jobs import clock, compare, planner
 from jobs.compare import BootRuns
 from jobs.control import Control
@@ -28,7 +27,7 @@ from jobs.store.leases import Lease
 from jobs.tables import BuildRow, ModelFileRow, ResultRow
 from workers import artifacts
 from workers.bench import run_bench
-from workers.errands import Errand, Subject, model_file, read_subject
+from workers.errands import Errand, Subject, launcher_mount, model_file, read_subject
 from workers.host import fingerprint, machine_facts
 from workers.plan import Place, Plan
 from workers.proof import python_mounts
@@ -36,8 +35,6 @@ from workers.sandbox import Limits, Mount, Sandbox
 
 MEMORY_SPARE = 0.9
 """Share of the machine's memory a server may take before it is ended."""
-
-LAUNCHERS = Path(jobs.engines.__file__).parent
 
 
 @dataclass(frozen=True)
@@ -65,7 +62,7 @@ def bench(station: Station, held: Lease, control: Control) -> Record:
             sandbox=prepared.sandbox,
             limits=Limits(memory_bytes=int(facts["memory_gib"] * 2**30 * MEMORY_SPARE)),
             runtime=station.settings.runtime,
-            log=errand.log("server"),
+            log=errand.log,
             marker=errand.marker,
         ),
         control=control,
@@ -76,7 +73,7 @@ def bench(station: Station, held: Lease, control: Control) -> Record:
 
 def _keep(errand: Errand, boot: Boot) -> None:
     """Every boot is on disk as soon as it ends, whatever becomes of the job."""
-    with (errand.folder / "boots.jsonl").open("a") as file:
+    with errand.log.with_suffix(".boots.jsonl").open("a") as file:
         file.write(json.dumps(asdict(boot), default=str) + "\n")
 
 
@@ -90,7 +87,7 @@ def _prepare(errand: Errand, wanted: BenchPayload) -> _Bench:
     tree, flags = _artifact(station, build, wanted, subject)
     control.report("check weights")
     weights = errand.weights(model)
-    launcher = subject.family.LAUNCHER
+    launcher = launcher_mount(subject.family)
     plan = Plan(
         engine=subject.family,
         scenario=SCENARIOS[wanted.scenario],
@@ -101,7 +98,7 @@ def _prepare(errand: Errand, wanted: BenchPayload) -> _Bench:
         threads=threads(),
         runs=wanted.runs,
         boots=wanted.boots,
-        launcher=Mount(LAUNCHERS / launcher, "/launcher/server.py") if launcher else None,
+        launcher=launcher,
         mounts=python_mounts() if launcher else (),
         intent=wanted.intent,
         extra_flags=wanted.flags,

@@ -12,11 +12,12 @@ from pathlib import Path
 
 from jobs.errors import JobFailure
 from jobs.model import Blame, Step
-from workers.limited import limited
+from workers.limited import limited, mortal
 from workers.running import Running, unique_marker
-from workers.sandbox import STEP_PATH, Limits, Mount, step_environment
+from workers.sandbox import STEP_PATH, Limits, Mount, step_environment, working_folder
 
 NOBODY = 65534
+CAGE_HOME = "/tmp"  # noqa: S108 - a fresh folder in memory, in each cage its own
 SHARED_MEMORY_BYTES = 256 * 2**20
 HELP_SECONDS = 10
 INSTALL = "Install the cage on the worker: apt install bubblewrap"
@@ -43,24 +44,23 @@ class Bubblewrap:
         self, step: Step, mounts: Sequence[Mount], *, log: Path, limits: Limits, marker: str
     ) -> Running:
         marker = unique_marker(marker)
-        environment = step_environment(step, marker)
+        environment = step_environment(step, marker, home=CAGE_HOME)
         options = [
             *self._namespaces(),
             *_system(),
             *self._memory_folder("/dev/shm", SHARED_MEMORY_BYTES),  # noqa: S108
-            *self._memory_folder("/tmp", limits.tmp_bytes),  # noqa: S108
+            *self._memory_folder(CAGE_HOME, limits.tmp_bytes),
             *_bound(mounts),
             *("--remount-ro", "/dev", "--remount-ro", "/"),
             "--clearenv",
             *(word for name, value in environment.items() for word in ("--setenv", name, value)),
-            *("--chdir", step.cwd or "/tmp"),  # noqa: S108
+            *("--chdir", working_folder(step, mounts, self.path)),
         ]
         # Read from a file, not the command line: the cage's first process shows its arguments.
         with _words(options) as words:
             return Running(
                 [
-                    self._program,
-                    *("--args", str(words), "--"),
+                    *mortal([self._program, "--args", str(words), "--"]),
                     *limited(step.argv, limits, caged=True),
                 ],
                 env={"PATH": STEP_PATH, "FORKSCOUT_JOB": marker},

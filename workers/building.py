@@ -27,7 +27,7 @@ from jobs.store import results
 from jobs.store.leases import Lease
 from jobs.tables import BuildRow
 from workers import artifacts
-from workers.errands import Errand, Subject, read_subject
+from workers.errands import Errand, Subject, launcher_mount, read_subject
 from workers.host import machine_facts, tool_version
 from workers.proof import python_mounts
 from workers.sandbox import Limits, Mount, Sandbox
@@ -151,7 +151,7 @@ def _make(
         "sandbox": sandbox.name,
         "tools": _tool_versions(),
         "machine": {k: v for k, v in machine_facts().items() if k != "load_average"},
-        "help": _describe(errand, subject, sandbox, tree),
+        "help": _describe(errand, subject, sandbox, tree, folder),
     }
     artifacts.write_provenance(errand.station.settings.artifacts, digest, provenance)
     return _Made(digest, artifacts.size_bytes(tree), provenance)
@@ -175,12 +175,13 @@ def _bring_source(errand: Errand, subject: Subject, into: Path) -> None:
             on_progress=lambda done, total: control.report(
                 "download", done=done, total=total, unit="B"
             ),
-            log=errand.log("source"),
+            log=errand.log,
         )
         return
     repo = cast(str, subject.engine_row.repo)
     mirror = settings.mirror_of(repo)
     control.report("fetch", note=repo)
+    errand.say(f"fetch {repo} at {subject.revision.commit}")
     if not git.holds(mirror, subject.revision.commit):
         git.update_mirror(mirror, git.repo_url(repo), _note(control, "fetch"), tick=control.check)
     git.check_out(
@@ -199,6 +200,7 @@ def _note(control: Control, phase: str) -> Callable[[str], None]:
 def _run(errand: Errand, subject: Subject, shop: _Workshop, step: Step, name: str) -> None:
     control = errand.control
     control.report(name)
+    errand.say(f"{name}: {' '.join(step.argv)}"[:2000])
 
     def tell(line: str) -> None:
         counted = COUNTED.match(line)
@@ -210,7 +212,7 @@ def _run(errand: Errand, subject: Subject, shop: _Workshop, step: Step, name: st
             shop.sandbox,
             step,
             shop.mounts,
-            log=errand.log("build"),
+            log=errand.log,
             limits=Limits(
                 memory_bytes=BUILD_MEMORY_BYTES,
                 min_free_bytes=errand.station.settings.min_free_bytes,
@@ -242,16 +244,19 @@ def explained(failure: StepFailed, subject: Subject) -> JobFailure:
     )
 
 
-def _describe(errand: Errand, subject: Subject, sandbox: Sandbox, tree: Path) -> str:
+def _describe(errand: Errand, subject: Subject, sandbox: Sandbox, tree: Path, scratch: Path) -> str:
     """What the finished build says of itself, read once and kept with it."""
     mount = Mount(tree, "/artifact")
-    step = subject.family.describe(artifact=sandbox.path(mount))
-    log = errand.log("describe")
+    launcher = launcher_mount(subject.family)
+    step = subject.family.describe(
+        artifact=sandbox.path(mount), launcher=sandbox.path(launcher) if launcher else ""
+    )
+    log = scratch / "describe.log"
     try:
         run_step(
             sandbox,
             step,
-            (mount, *python_mounts()),
+            (mount, *((launcher,) if launcher else ()), *python_mounts()),
             log=log,
             limits=Limits(memory_bytes=BUILD_MEMORY_BYTES),
             control=errand.control,

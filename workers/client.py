@@ -50,10 +50,13 @@ class EngineClient:
     def __init__(self, socket_path: Path) -> None:
         self._path = socket_path
         self._http = httpx.Client(
-            transport=httpx.HTTPTransport(uds=str(socket_path)),
+            # A kept connection may be closed by the server in the moment it is used again.
+            transport=httpx.HTTPTransport(
+                uds=str(socket_path), limits=httpx.Limits(max_keepalive_connections=0)
+            ),
             base_url="http://engine",
             timeout=httpx.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS),
-            headers={"Accept-Encoding": "identity"},
+            headers={"Accept-Encoding": "identity", "Connection": "close"},
             trust_env=False,
         )
 
@@ -63,8 +66,11 @@ class EngineClient:
 
     def healthy(self) -> bool:
         """Whether `/health` says 200; a server that still loads says 503 or nothing."""
+        if self.listener_pid() is None:
+            return False
         try:
             with self._http.stream("GET", "/health", timeout=CONNECT_SECONDS) as answer:
+                _head(answer.iter_raw())
                 return answer.status_code == httpx.codes.OK
         except httpx.HTTPError:
             return False
@@ -180,9 +186,11 @@ def _event(line: bytes) -> tuple[dict[str, Any] | None, bool]:
 
 
 def _head(chunks: Iterator[bytes]) -> str:
+    """The beginning of a body, cut by size and by time."""
+    deadline = time.monotonic() + CONNECT_SECONDS
     held = bytearray()
     for chunk in chunks:
         held += chunk
-        if len(held) > ERROR_BYTES:
+        if len(held) > ERROR_BYTES or time.monotonic() > deadline:
             break
     return wire.plain(bytes(held[:ERROR_BYTES]).decode("utf-8", "replace"))

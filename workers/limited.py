@@ -19,7 +19,7 @@ def limited(argv: Sequence[str], limits: Limits, *, caged: bool) -> list[str]:
     """`argv` behind `prlimit`. Memory is RLIMIT_DATA: mapped weights and reserves are free."""
     options = [
         "--core=0",
-        f"--fsize={limits.file_bytes}",
+        f"--fsize={_at_most(resource.RLIMIT_FSIZE, limits.file_bytes)}",
         f"--nofile={_at_most(resource.RLIMIT_NOFILE, limits.open_files)}",
     ]
     if limits.memory_bytes is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from jobs.control import Control
 from jobs.engines.base import Engine
@@ -16,7 +17,8 @@ from workers.plan import Place
 from workers.running import Running
 from workers.usage import Usage
 
-MEMORY_PROGRESS_BYTES = 4 * 2**20
+MEMORY_STEP_BYTES = 4 * 2**20
+LOG_STEP_BYTES = 2**20
 
 
 @dataclass(frozen=True)
@@ -35,15 +37,15 @@ def wait_ready(
 ) -> None:
     """Wait while the server makes progress: its log or its memory grows."""
     began_at = progress_at = time.monotonic()
-    seen = (-1, -1)
+    position, highest_bytes = server.offset, 0
     while not server.client.healthy():
         control.report("load", done=server.usage.memory_bytes, unit="B")
         check_alive(server, place, engine, phase=autopsy.LOAD)
         now = time.monotonic()
-        size = place.log.stat().st_size
-        shape = (size, server.usage.memory_bytes // MEMORY_PROGRESS_BYTES)
-        if shape != seen:
-            seen, progress_at = shape, now
+        spoke, position = _spoke(place.log, position)
+        if spoke or server.usage.memory_bytes > highest_bytes + MEMORY_STEP_BYTES:
+            highest_bytes = max(highest_bytes, server.usage.memory_bytes)
+            progress_at = now
         if now - progress_at > patience.stall_seconds:
             raise _load_failure("stalled", f"no log line or memory for {now - progress_at:.0f} s")
         if now - began_at > patience.load_seconds:
@@ -51,6 +53,16 @@ def wait_ready(
         control.wait(POLL_SECONDS)
     control.check()
     check_alive(server, place, engine, phase=autopsy.LOAD)
+
+
+def _spoke(log: Path, position: int) -> tuple[bool, int]:
+    """Whether whole lines came that are not echoes of our questions, and how far was read."""
+    with log.open("rb") as file:
+        file.seek(position)
+        grown = file.read(LOG_STEP_BYTES)
+    whole = grown[: grown.rfind(b"\n") + 1] or (grown if len(grown) == LOG_STEP_BYTES else b"")
+    lines = whole.split(b"\n")
+    return any(line.strip() and b"/health" not in line for line in lines), position + len(whole)
 
 
 def _load_failure(failure_class: str, words: str) -> JobFailure:

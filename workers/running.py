@@ -52,9 +52,9 @@ class Running:
         self._output_bytes = output_bytes
         self._failure: JobFailure | None = None
         self._ending = threading.Lock()
+        self._log_fd = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         reader, writer = os.pipe()
         try:
-            self._log_fd = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             self._process = subprocess.Popen(
                 argv,
                 env=env,
@@ -67,11 +67,12 @@ class Running:
             )
         except OSError as error:
             os.close(reader)
+            os.close(self._log_fd)
             raise JobFailure(
                 f"could not start {argv[0]}: {error.strerror}",
                 failure_class="start_failed",
                 blame=Blame.INFRASTRUCTURE,
-                advice="Check that the program is installed and that the log folder is writable.",
+                advice="Check that the program and its working folder are there.",
             ) from error
         finally:
             os.close(writer)

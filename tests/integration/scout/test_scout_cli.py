@@ -1,0 +1,95 @@
+"""The scout's commands as a person types them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support.package_index import PackageIndex
+from typer.testing import CliRunner, Result
+
+from jobs.errors import UsageError
+from scout.cli import app
+
+LIST = """\
+[[engine]]
+name = "wheel"
+family = "xllamacpp"
+package = "stub"
+trust = "package"
+[[engine.build]]
+rig = "cpu"
+via = "wheel"
+"""
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty home of its own for every test."""
+    monkeypatch.setenv("FORKSCOUT_HOME", str(tmp_path / "var"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "list.toml").write_text(LIST)
+    return tmp_path
+
+
+def say(*words: str) -> Result:
+    result = CliRunner().invoke(app, list(words))
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def test_from_list_to_events(package_index: PackageIndex) -> None:
+    """Check, import, look, read: each says what happened, for people and for programs."""
+    package_index.offer("stub", "1.0")
+    assert "list.toml is right" in say("watchlist", "check", "list.toml").stdout
+    assert "changed engine wheel" in say("watchlist", "import", "list.toml").stdout
+    assert "nothing changed" in say("watchlist", "import", "list.toml").stdout
+    assert "new: wheel 1.0 released" in say("scout", "run").stdout
+    again = json.loads(say("scout", "run", "--json").stdout)
+    assert again["looked"] == {"wheel": ["1.0"]}
+    assert again["new"] == []
+    assert "wheel 1.0 released" in say("events").stdout
+    (event,) = json.loads(say("events", "--json").stdout)
+    assert event["kind"] == "release"
+    (engine,) = json.loads(say("watchlist", "list", "--json").stdout)["engines"]
+    assert (engine["name"], engine["revisions"]) == ("wheel", 1)
+
+
+def test_a_dead_index_is_exit_code_one(package_index: PackageIndex) -> None:
+    """The reason and what to do go to standard error, JSON stays JSON."""
+    package_index.status = 503
+    say("watchlist", "import", "list.toml")
+    result = say("scout", "run")
+    assert result.exit_code == 1
+    assert "the package index did not answer about stub" in result.stderr
+    result = say("scout", "run", "--json")
+    assert json.loads(result.stdout)["troubles"][0]["engine"] == "wheel"
+
+
+def test_a_wrong_list_changes_nothing(home: Path) -> None:
+    """A list with one wrong word is refused before the database is opened."""
+    (home / "list.toml").write_text(LIST.replace("trust", "trsut"))
+    with pytest.raises(UsageError, match="line 5: unknown key 'trsut'"):
+        say("watchlist", "import", "list.toml")
+    assert not (home / "var").exists()
+
+
+@pytest.mark.parametrize("name", ["demo", "fork-chain"])
+def test_shipped_lists_are_found_by_name(name: str) -> None:
+    """No path is needed for a list that came with forkscout."""
+    assert "is right" in say("watchlist", "check", name).stdout
+
+
+def test_a_missing_list_names_the_shipped_ones() -> None:
+    """The advice says what there is."""
+    with pytest.raises(UsageError, match="cannot be read") as caught:
+        say("watchlist", "check", "nowhere.toml")
+    assert "demo" in caught.value.advice
+
+
+def test_nothing_watched_says_what_to_do() -> None:
+    """An empty installation tells the next command."""
+    assert "forkscout watchlist import demo" in say("watchlist", "list").stdout
+    assert "forkscout scout run" in say("events").stdout

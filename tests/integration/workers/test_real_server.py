@@ -1,0 +1,142 @@
+"""The real llama.cpp server from its wheel, built by our recipe and measured by our bench."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+from support import tiny_model
+
+from jobs.engines import xllamacpp
+from jobs.engines.base import BuildPlaces
+from jobs.errors import JobFailure
+from jobs.model import BuildTarget, Revision, Validity
+from jobs.scenarios import Scenario
+from workers.artifacts import tree_digest
+from workers.bench import run_bench
+from workers.bubblewrap import Bubblewrap
+from workers.control import Control
+from workers.flags import launcher_of, read_flags
+from workers.plan import Place, Plan
+from workers.sandbox import Limits, Mount
+from workers.steps import run_step
+from workers.uncaged import Uncaged
+
+VERSION = "2026.10.11549"
+REVISION = Revision("xllamacpp", "xllamacpp", "a" * 64, VERSION, "package")
+TARGET = BuildTarget("cpu", "wheel")
+LIMITS = Limits()
+
+
+@pytest.fixture(scope="session")
+def wheel_folder(tmp_path_factory):
+    """A folder that holds the wheel, fetched once through the machine's own pip settings."""
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-input"]
+    command += ["--only-binary=:all:", "--dest", str(folder), f"xllamacpp=={VERSION}"]
+    subprocess.run(command, check=True, timeout=600, stdin=subprocess.DEVNULL)
+    return folder
+
+
+def build(wheel_folder, root):
+    """The recipe's own steps, run one after the other."""
+    output = root / "output"
+    places = BuildPlaces(
+        source=str(wheel_folder), work=str(root), output=str(output), python=sys.executable
+    )
+    for step in xllamacpp.build(REVISION, TARGET, places):
+        run_step(
+            Uncaged(),
+            step,
+            (Mount(root, "/build", writable=True), Mount(wheel_folder, "/wheel")),
+            log=root / "build.log",
+            limits=LIMITS,
+            control=Control(),
+            marker=f"test-{root.name}",
+        )
+    return output
+
+
+@pytest.fixture(scope="session")
+def artifact(wheel_folder, tmp_path_factory):
+    """The wheel as a finished artifact."""
+    return build(wheel_folder, tmp_path_factory.mktemp("build"))
+
+
+@pytest.fixture(scope="session")
+def weights(tmp_path_factory):
+    """A tiny model."""
+    return tiny_model.write(tmp_path_factory.mktemp("weights") / "tiny.gguf")
+
+
+def interpreter_mounts():
+    """The interpreter's home, which the environment points at, where /usr does not hold it."""
+    from pathlib import Path
+
+    prefix = Path(sys.base_prefix)
+    return () if prefix.is_relative_to("/usr") else (Mount(prefix, str(prefix)),)
+
+
+def bench(sandbox, artifact, weights, tmp_path, *, endpoint="chat", intent=None):
+    place = Place(sandbox, LIMITS, tmp_path, tmp_path / "log", f"test-{tmp_path.name}")
+    tree = Mount(artifact, "/run/artifact")
+    extra = interpreter_mounts()
+    control = Control()
+    plan = Plan(
+        engine=xllamacpp,
+        scenario=Scenario("tiny", 1, endpoint, "Hello", tokens=48, runs=2, boots=1),
+        flags=read_flags(xllamacpp, tree, place, control=control, mounts=extra),
+        artifact=tree,
+        model=Mount(weights, "/run/model.gguf"),
+        context_tokens=512,
+        threads=1,
+        runs=2,
+        launcher=launcher_of(xllamacpp),
+        mounts=extra,
+        intent=intent or {},
+    )
+    return run_bench(plan, place, control=control)
+
+
+@pytest.mark.parametrize("endpoint", ["chat", "completion"])
+def test_the_real_server_is_measured(artifact, weights, tmp_path, endpoint):
+    """Every run of the real server is ok: our clock and its own agree, settings read back."""
+    [boot] = bench(Uncaged(), artifact, weights, tmp_path, endpoint=endpoint)
+    assert boot.listener_is_child
+    assert (boot.effective.context_tokens, boot.effective.slots) == (512, 1)
+    for measurement in boot.measurements:
+        assert (measurement.validity, measurement.reason) == (Validity.OK, ""), measurement
+        assert measurement.predicted_n == 48
+        assert measurement.cache_n == 0
+        assert measurement.prefill_tps > 0
+        assert measurement.timings["predicted_n"] == 48
+        assert 0 < measurement.ttft_ms < 5000
+
+
+@pytest.mark.needs("bwrap")
+def test_the_real_server_is_measured_in_the_cage(artifact, weights, tmp_path):
+    """The same bench works without network, environment or a writable root."""
+    [boot] = bench(Bubblewrap(), artifact, weights, tmp_path, intent={"kv": "q8_0"})
+    assert boot.listener_is_child
+    assert {m.validity for m in boot.measurements} == {Validity.OK}
+
+
+def test_a_model_that_is_none_fails_in_the_load(artifact, tmp_path):
+    """A file that is no model ends the boot with the failure the log names."""
+    weights = tmp_path / "broken.gguf"
+    weights.write_bytes(b"no model at all" * 100)
+    with pytest.raises(JobFailure) as caught:
+        bench(Uncaged(), artifact, weights, tmp_path)
+    assert (caught.value.failure_class, caught.value.phase) == ("truncated", "load")
+
+
+def test_the_same_wheel_gives_the_same_artifact(wheel_folder, artifact, tmp_path):
+    """Where and when it is built leaves no trace, and it still works after a move."""
+    again = build(wheel_folder, tmp_path)
+    moved = tmp_path / "moved"
+    shutil.move(again, moved)
+    assert tree_digest(moved) == tree_digest(artifact)
+    asked = [str(moved / "bin" / "python"), "-I", "-B", "-c", "import xllamacpp"]
+    subprocess.run(asked, check=True, timeout=60)

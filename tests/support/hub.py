@@ -1,0 +1,75 @@
+"""A stand-in for GitHub: bare repositories in a folder, reached through git's own `insteadOf`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+QUIET = {
+    "PATH": os.environ["PATH"],
+    "HOME": "/nonexistent",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_AUTHOR_NAME": "A",
+    "GIT_AUTHOR_EMAIL": "a@example.org",
+    "GIT_COMMITTER_NAME": "A",
+    "GIT_COMMITTER_EMAIL": "a@example.org",
+}
+
+
+class Repository:
+    """One bare repository and a work tree to fill it from."""
+
+    def __init__(self, bare: Path, work: Path) -> None:
+        self.bare = bare
+        self.work = work
+        self._run("init", "--quiet", "--bare", "--initial-branch=main", str(bare), cwd=bare.parent)
+        self._run("config", "uploadpack.allowFilter", "true", cwd=bare)
+        self._run("config", "uploadpack.allowAnySHA1InWant", "true", cwd=bare)
+        self._run("init", "--quiet", "--initial-branch=main", str(work), cwd=work.parent)
+        self._run("remote", "add", "origin", str(bare), cwd=work)
+
+    def commit(self, files: dict[str, str], *, links: dict[str, str] | None = None) -> str:
+        """Write the files and links, commit them, and return the sha."""
+        for name, text in files.items():
+            path = self.work / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        for name, target in (links or {}).items():
+            (self.work / name).symlink_to(target)
+        self.git("add", "--all", "--force")
+        self.git("commit", "--quiet", "--allow-empty", "--message", "change")
+        return self.git("rev-parse", "HEAD").strip()
+
+    def push(self, *refs: str) -> None:
+        """Push, by force, `refs` or the branch main."""
+        self.git("push", "--quiet", "--force", "origin", *(refs or ("HEAD:refs/heads/main",)))
+
+    def git(self, *words: str) -> str:
+        """Run git in the work tree."""
+        return self._run(*words, cwd=self.work)
+
+    @staticmethod
+    def _run(*words: str, cwd: Path) -> str:
+        done = subprocess.run(
+            ["git", *words], cwd=cwd, env=QUIET, check=True, capture_output=True, text=True
+        )
+        return done.stdout
+
+
+class Hub:
+    """Repositories by `owner/name`, and the git configuration that leads to them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.config = folder / "gitconfig"
+        (folder / "hub").mkdir(parents=True)
+        self.config.write_text(f'[url "{folder}/hub/"]\n\tinsteadOf = https://github.com/\n')
+
+    def add(self, name: str) -> Repository:
+        """A new, empty repository."""
+        bare = self.folder / "hub" / f"{name}.git"
+        work = self.folder / "work" / name
+        bare.parent.mkdir(parents=True, exist_ok=True)
+        work.parent.mkdir(parents=True, exist_ok=True)
+        return Repository(bare, work)

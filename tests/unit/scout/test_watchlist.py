@@ -1,0 +1,210 @@
+"""Watch lists that are right, and the one clear message for each that is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobs.errors import UsageError
+from scout.reading import parse, shipped
+from scout.toml_lines import line_of
+from scout.watchlist import WatchList
+
+GOOD = """\
+[[engine]]
+name = "wheel"
+family = "xllamacpp"
+package = "xllamacpp"
+trust = "package"
+[[engine.build]]
+rig = "cpu"
+via = "wheel"
+
+[[engine]]
+name = "fork"
+family = "llama.cpp"
+repo = "Anbeeld/beellama.cpp"
+branches = ["main"]
+trust = "auto"
+[[engine.build]]
+rig = "olares-5090m"
+via = "cmake"
+cuda_arch = "120"
+
+[[model]]
+name = "tiny:q4"
+package = "tiny-gguf"
+version = "1.0"
+sha256 = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+model_class = "tiny"
+
+[[stack]]
+name = "tiny-fork"
+engine = "fork"
+target = "tiny:q4"
+intent = { context = 2048, kv = "turbo3" }
+flags = [
+  "--spec-dflash-cross-ctx",
+  "1024",
+]
+scenarios = ["decode-128"]
+"""
+
+HUB = """
+[[models]]
+watch = "author:spiritbuun"
+roles = ["drafter"]
+
+[[stack]]
+name = "hub"
+engine = "fork"
+target = "unsloth/Qwen3.6-27B-GGUF:UD-Q3_K_XL"
+drafter = "spiritbuun/Qwen3.6-27B-DFlash-GGUF:q8_0"
+intent = { speculation = "dflash", kv = "turbo3", context = 262144, batch = 2048, ubatch = 256 }
+env = {}
+scenarios = ["decode-800", "ladder"]
+"""
+
+
+def line_holding(text: str, words: str) -> int:
+    return next(at for at, line in enumerate(text.split("\n"), 1) if words in line)
+
+
+def refused(text: str) -> UsageError:
+    with pytest.raises(UsageError) as caught:
+        parse(text, "list.toml")
+    assert caught.value.exit_code == 2
+    return caught.value
+
+
+def test_a_good_list_becomes_values() -> None:
+    """Every word of the list is there afterwards."""
+    watch = parse(GOOD, "list.toml")
+    assert [engine.name for engine in watch.engines] == ["wheel", "fork"]
+    assert watch.engines[1].builds[0].cuda_arch == "120"
+    assert watch.stacks[0].intent == {"context": 2048, "kv": "turbo3"}
+    assert watch.stacks[0].flags == ("--spec-dflash-cross-ctx", "1024")
+    assert watch.not_yet() == []
+
+
+def test_an_empty_list_watches_nothing() -> None:
+    """Nothing at all is a list too."""
+    assert parse("", "list.toml") == WatchList()
+
+
+def test_words_of_later_releases_are_known_and_said() -> None:
+    """Hub watches, hub weights, drafters and ladders parse, and are told as not yet possible."""
+    notes = parse(GOOD + HUB, "list.toml").not_yet()
+    assert "author:spiritbuun is not watched yet" in notes
+    assert any("stack hub is not benchable yet: weights from the hub" in note for note in notes)
+
+
+@pytest.mark.parametrize("name", ["demo", "fork-chain"])
+def test_shipped_lists_are_right(name: str) -> None:
+    """What we ship loads, and every stack in it can be benched."""
+    watch = parse(shipped(name).read_text(), name)
+    assert watch.stacks
+    assert not [stack for stack in watch.stacks if watch.stack_obstacle(stack)]
+
+
+def test_undriven_families_are_said() -> None:
+    """An engine nobody can drive yet is accepted, and told."""
+    text = GOOD.replace('family = "llama.cpp"', 'family = "vllm"')
+    notes = parse(text, "list.toml").not_yet()
+    assert "engine fork is not built yet: family vllm is not driven yet" in notes
+    assert any(note.startswith("stack tiny-fork is not benchable yet") for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says", "advice"),
+    [
+        ('trust = "auto"', 'trsut = "auto"', "unknown key 'trsut'", "'trust'"),
+        ('cuda_arch = "120"', 'cuda_arc = "120"', "unknown key 'cuda_arc'", "'cuda_arch'"),
+        ("[[stack]]", "[[stak]]", "unknown key 'stak'", "'stack'"),
+        ('trust = "auto"', 'trust = "autos"', "cannot be 'autos'", "'auto'"),
+        ('via = "cmake"', 'via = "make"', "cannot be 'make'", "'cmake'"),
+        ('family = "llama.cpp"', 'family = "lama.cpp"', "cannot be 'lama.cpp'", "'llama.cpp'"),
+        ('name = "fork"', 'name = "wheel"', "a second engine 'wheel'", "another name"),
+        ('engine = "fork"', 'engine = "frok"', "unknown engine 'frok'", "'fork'"),
+        ('target = "tiny:q4"', 'target = "tiny:q5"', "unknown model 'tiny:q5'", "'tiny:q4'"),
+        ("decode-128", "decode-129", "unknown scenario 'decode-129'", "'decode-128'"),
+        ("context = 2048", "contxt = 2048", "unknown intent 'contxt'", "'context'"),
+        ("context = 2048", "context = 1", "context 1 is not between", ""),
+        ("context = 2048", 'context = "2048"', "context is a number of tokens", ""),
+        ("context = 2048", "context = 2048.5", "intent.context", ""),
+        ('branches = ["main"]', 'branches = ["-x"]', "is not the name of a branch", ""),
+        ('branches = ["main"]', 'branches = ["a..b"]', "is not the name of a branch", ""),
+        ('branches = ["main"]', "branches = 3", "engine.branches", ""),
+        ('branches = ["main"]', 'parent = "whel"', "unknown engine 'whel'", "'wheel'"),
+        ('branches = ["main"]', 'parent = "fork"', "is its own ancestor", "parents"),
+        ('branches = ["main"]', 'package = "x"', "needs either a repo or a package", "repo"),
+        ('branches = ["main"]', 'newest = "3"', "engine.newest", ""),
+        ('branches = ["main"]', "newest = 0", "engine.newest", ""),
+        ('trust = "auto"', 'trust = "package"', "trust 'package' is for packages", "package"),
+        ('via = "cmake"', 'via = "wheel"', "a repo cannot be built via 'wheel'", "cmake"),
+        ('sha256 = "aaaa', 'sha256 = "AAAA', "is not a sha256", ""),
+        ('version = "1.0"', 'version = ">=1"', "is not one exact version", ""),
+        ('name = "tiny-fork"', 'name = "../../x"', "is not a name", ""),
+        ('name = "tiny-fork"', 'name = "<img src=x>"', "is not a name", ""),
+        ('name = "tiny-fork"', 'name = "a\\nb"', "is not a name", ""),
+        ('"Anbeeld/beellama.cpp"', '"--upload-pack=x/y"', "is not an owner/name", ""),
+        ('"Anbeeld/beellama.cpp"', '"a/.."', "is not an owner/name", ""),
+        ('package = "tiny-gguf"', 'package = "--index-url=x"', "is not a package name", ""),
+        ('rig = "olares-5090m"', 'rig = "a b;rm"', "is not a rig's name", ""),
+    ],
+)
+def test_each_mistake_has_one_message(old: str, new: str, says: str, advice: str) -> None:
+    """File, line, what is wrong and the nearest right word, in one error."""
+    assert old in GOOD
+    text = GOOD.replace(old, new, 1)
+    error = refused(text)
+    line = GOOD[: GOOD.index(old)].count("\n") + 1
+    assert f"list.toml, line {line}: " in error.message
+    assert says in error.message
+    assert advice in error.advice
+
+
+def test_a_missing_key_is_placed_at_its_table() -> None:
+    """What is not there has no line; its table has."""
+    text = GOOD.replace('family = "llama.cpp"\n', "")
+    error = refused(text)
+    table = line_holding(text, 'name = "fork"') - 1
+    assert f"line {table}: 'family' is missing" in error.message
+
+
+def test_several_mistakes_are_one_error() -> None:
+    """The first by line is told, and how many more there are."""
+    text = GOOD.replace('trust = "package"', "trust = 3").replace('trust = "auto"', "trust = 4")
+    error = refused(text)
+    assert "(and 1 more)" in error.message
+    assert f"line {line_holding(text, 'trust = 3')}: " in error.message
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('[[engine]]\nname = "x\n', 2),
+        ("[[engine]]\n\nname = \n", 3),
+        ('[[engine]]\nflags = ["a",\n"b"\n', 4),
+        ("a = 1\na = 2\n", 2),
+        ("x = " + "[" * 5000, 1),
+    ],
+)
+def test_broken_toml_is_placed_too(text: str, line: int) -> None:
+    """A file that is not TOML gives its line and no traceback."""
+    assert f"list.toml, line {line}: not TOML" in refused(text).message
+
+
+def test_a_line_is_found_behind_lookalikes() -> None:
+    """Texts that look like tables, and values over several lines, mislead nobody."""
+    text = 'a = """\n[[b]]\nc = 1\n"""\n\n[[b]]\nc = [\n 1,\n 2,\n]\n[[b]]\nc = 3 # c = 4\n'
+    assert line_of(text, ("b", 0, "c", 1)) == 7
+    assert line_of(text, ("b", 1, "c")) == 12
+    assert line_of(text, ("b", 1, "missing")) == 11
+    assert line_of(text, ("nothing",)) == 1
+
+
+def test_windows_line_ends_are_read() -> None:
+    """A list written elsewhere counts its lines the same way."""
+    text = GOOD.replace('trust = "auto"', "trust = 3").replace("\n", "\r\n")
+    line = line_holding(text, "trust = 3")
+    assert f"line {line}: " in refused(text).message
