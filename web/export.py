@@ -55,7 +55,7 @@ def _write(engine: Engine, fresh: Path, *, site: Site) -> None:
             target = fresh / path
             target.parent.mkdir(exist_ok=True)
             target.write_text(renderer.html(page, now=now), encoding="utf-8")
-            session.expire_all()
+            session.expunge_all()
 
 
 def _frozen(engine: Engine) -> Engine:

@@ -127,7 +127,7 @@ def _drawable(rate: float | None) -> bool:
 
 def _marks(low: float, high: float) -> list[float]:
     """Round numbers from just below the slowest to just above the fastest."""
-    span = max(high - low, abs(high) * 0.02, 1e-6)
+    span = max(high - low, abs(high) * 0.02, 0.1)
     rough = span / TICKS
     power = 10 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough)

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from jobs import compare, stats
 from jobs.model import State
 from jobs.scenarios import SCENARIOS
 from jobs.store.shown import Entry, Front, Queue, ResultDetail, ShownEngine, ShownJob
 from web import figure, reproduce, words
-from web.ranking import RANKING_BOOTS, Board, Ranked
+from web.ranking import Board, Ranked
 
 # A niche fork changes the ranking within days: after two weeks a number describes the past.
 STALE_DAYS = 14
@@ -189,11 +190,11 @@ def why(found: ShownJob) -> str:
     state = State(found.state)
     if found.cancel_requested and state in LIVE:
         return "It was asked to stop and is being ended."
-    if state is State.BLOCKED:
-        return words.blocked(found.blocked_by)
-    if found.waits_for and state is State.QUEUED:
+    if found.waits_for and state in (State.QUEUED, State.BLOCKED):
         needs = ", ".join(f"job {number}" for number in found.waits_for)
         return f"It waits until {needs} succeeded."
+    if state is State.BLOCKED:
+        return words.blocked(found.blocked_by)
     if state is State.QUEUED and found.position is not None:
         return f"Place {found.position} in the queue {found.queue}."
     return f"{words.spoken(state).capitalize()}: {words.STATE[state]}."
@@ -203,9 +204,29 @@ LIVE = (State.QUEUED, State.BLOCKED, State.LEASED, State.RUNNING)
 
 CONSTANTS = (
     Constant(
-        "RANKING_BOOTS",
-        f"{RANKING_BOOTS} boots",
-        "fewer boots differ by chance too often to give one entry the better rank",
+        "MIN_USABLE_RUNS",
+        f"{compare.MIN_USABLE_RUNS} runs",
+        "a boot with fewer runs that count says nothing",
+    ),
+    Constant(
+        "LEAST_EFFECT",
+        f"{compare.LEAST_EFFECT:.0%}",
+        "a smaller difference is not worth attention, however certain it is",
+    ),
+    Constant(
+        "SAME_WITHIN",
+        f"{compare.SAME_WITHIN:.0%}",
+        "a difference that lies inside this band for certain is called the same",
+    ),
+    Constant(
+        "CONFIDENCE",
+        f"{stats.CONFIDENCE:.0%}",
+        "every interval is this sure; the noise between boots is pooled over builds",
+    ),
+    Constant(
+        "PRIOR_BOOT_SD",
+        f"{stats.PRIOR_BOOT_SD:.0%}",
+        "the spread between boots that is assumed until enough of them were seen",
     ),
     Constant(
         "STALE_DAYS",

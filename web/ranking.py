@@ -6,14 +6,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from jobs import compare
 from jobs.model import Validity
 from jobs.store.shown import Entry, Group
 
 TellsApart = Callable[[Entry, Entry], bool]
-
-# Three boots against three that do not overlap happen by chance once in ten times;
-# with two it is every third time, which is no difference worth a rank.
-RANKING_BOOTS = 3
 
 
 @dataclass(frozen=True)
@@ -54,12 +51,10 @@ class Board:
 
 
 def boots_apart(left: Entry, right: Entry) -> bool:
-    """Whether every boot of one beat every boot of the other, with enough boots to mean it."""
-    if min(len(left.boot_medians), len(right.boot_medians)) < RANKING_BOOTS:
+    """Whether the boots of two entries differ beyond the noise, by the rule of the verdicts."""
+    if not left.boot_medians or not right.boot_medians:
         return False
-    if left.spread is None or right.spread is None:
-        return False
-    return left.spread[0] > right.spread[1] or right.spread[0] > left.spread[1]
+    return compare.tells_apart(left.boot_medians, right.boot_medians)
 
 
 def ranks(entries: Sequence[Entry], tells_apart: TellsApart) -> tuple[Ranked, ...]:

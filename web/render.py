@@ -106,7 +106,7 @@ def counted(value: int | None, noun: str) -> str:
     """`1 run`, `3 runs`."""
     if value is None:
         return NO_DATA
-    return f"{value:,} {noun}{'' if value == 1 else 's'}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+    return f"{value} {noun}{'' if value == 1 else 's'}"
 
 
 def short(digest: str) -> str:

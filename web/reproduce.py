@@ -45,6 +45,13 @@ def blocks(detail: ResultDetail) -> tuple[Block, ...]:
     found = []
     if command.get("forkscout"):
         found.append(Block("With forkscout", _line(command["forkscout"])))
+    digests = [
+        f"{name.removesuffix('_sha256')}: sha256 {command[name]}"
+        for name in ("artifact_sha256", "weights_sha256")
+        if command.get(name)
+    ]
+    if digests:
+        found.append(Block("Digests", "\n".join(digests)))
     if command.get("source"):
         found.append(Block("Source", _line(command["source"])))
     steps = command.get("build")

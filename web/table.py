@@ -42,11 +42,12 @@ def _table(board: Board, *, now: datetime, clean: Callable[[str], str]) -> Table
         title_style="bold",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
+        collapse_padding=True,
     )
     table.add_column("#", no_wrap=True)
-    table.add_column("engine, revision", overflow="fold", min_width=12)
+    table.add_column("engine, revision", overflow="fold", min_width=15)
     table.add_column("t/s [boots]", justify="right", min_width=9)
-    table.add_column("to leader", justify="right")
+    table.add_column("to leader", justify="right", no_wrap=True)
     table.add_column("verdict", overflow="fold", min_width=11)
     table.add_column("sandbox", min_width=8, no_wrap=True)
     table.add_column("age", justify="right", no_wrap=True)

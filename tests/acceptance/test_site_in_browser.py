@@ -1,0 +1,92 @@
+"""The exported site in a real browser: narrow and wide, light and dark, without JavaScript."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+from support.example import fill, write_log
+
+from jobs import db
+from jobs.config import Settings
+from web.export import export
+from web.site import site_of
+
+QUIET = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    settings = Settings(home=tmp_path_factory.mktemp("browser") / "var", _env_file=None)
+    engine = db.open_database(settings)
+    ids = fill(engine)
+    write_log(settings, ids["failed"], "a long line " * 100 + "\n<b>not bold</b>\n")
+    front = export(engine, settings.resolved_site, site=site_of(settings))
+    engine.dispose()
+    return front.parent
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=list(QUIET)
+        )
+        yield running
+        running.close()
+
+
+@pytest.mark.needs("chromium")
+@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize("scripts", [True, False])
+def test_pages_fit_and_complain_about_nothing(
+    folder: Path, browser: Browser, width: int, scripts: bool
+) -> None:
+    """No page is wider than the window, none logs an error, all need no JavaScript."""
+    context = browser.new_context(
+        viewport={"width": width, "height": 900},
+        java_script_enabled=scripts,
+        color_scheme="light" if scripts else "dark",
+    )
+    page = context.new_page()
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("requestfailed", lambda request: said.append(f"failed: {request.url}"))
+    page.on("dialog", lambda dialog: said.append(f"dialog: {dialog.message}"))
+    for path in sorted(folder.rglob("*.html")):
+        page.goto(path.as_uri())
+        name = str(path.relative_to(folder))
+        assert page.locator("h1").count() == 1, name
+        body = page.locator("body").bounding_box()
+        assert body is not None
+        assert body["width"] <= width, name
+        if scripts:
+            reach = page.evaluate("document.documentElement.scrollWidth")
+            assert reach <= width, f"{name} is {reach} wide"
+    context.close()
+    assert said == []
+
+
+@pytest.mark.needs("chromium")
+def test_a_reader_walks_from_the_front_page_to_the_samples(folder: Path, browser: Browser) -> None:
+    """Front page, leaderboard, result: the leader's samples and command are two clicks away."""
+    page = browser.new_page(java_script_enabled=False)
+    page.goto((folder / "index.html").as_uri())
+    page.get_by_role("link", name="Leaderboard", exact=True).click()
+    page.locator("tr.first a").first.click()
+    assert page.get_by_role("heading", name="Every run").is_visible()
+    assert page.get_by_role("heading", name="Reproduce it").is_visible()
+    assert page.get_by_role("img", name="Decode speed of every run").is_visible()
+    assert page.get_by_text("uncaged").first.is_visible()
+    page.close()

@@ -1,0 +1,174 @@
+"""The live site: pages, JSON, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from support.asgi import ask
+from support.example import write_log
+
+from jobs.config import Settings
+from web.app import create_app, hosts
+
+FIXED = ("/", "/index.html", "/leaderboard.html", "/queue.html", "/engines.html", "/method.html")
+
+
+def _strict(text: str):
+    def refuse(word: str):
+        raise AssertionError(f"{word} is not JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+@pytest.fixture
+def app(example):
+    return create_app(example.engine, example.settings)
+
+
+@pytest.mark.parametrize("path", FIXED)
+def test_every_page_is_there_full_and_empty(empty, app, path: str) -> None:
+    """The fixed pages answer, and the front page is also at the root."""
+    answer = ask(app, path)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert "forkscout" in answer.text
+
+
+def test_results_and_jobs_have_pages(app, example) -> None:
+    """A result shows samples, digests and the command; a job its reason and its log."""
+    result = ask(app, f"/results/{example.ids['second']}.html").text
+    for part in ("73.9 t/s", "warm-up", "Cannot tell below 9.4 %.", "forkscout submit bench"):
+        assert part in result
+    assert "ran without a sandbox" in result
+    job = ask(app, f"/jobs/{example.ids['blocked']}.html").text
+    assert "apt install bubblewrap" in job
+
+
+def test_nothing_private_or_alive_leaves_with_a_log(app, example) -> None:
+    """Log page and log API hide home folders, our own folders and tokens, and run nothing."""
+    number = example.ids["failed"]
+    for path in (f"/jobs/{number}.html", f"/api/v1/jobs/{number}/log"):
+        answer = ask(app, path)
+        assert answer.status_code == 200
+        for private in ("alice", str(example.settings.root), "hf_abc", "\x1b"):
+            assert private not in answer.text
+        assert "x.cu:12" in answer.text
+    assert "<script>" not in ask(app, f"/jobs/{number}.html").text
+    assert ask(app, f"/api/v1/jobs/{number}/log").headers["content-type"].startswith("text/plain")
+
+
+def test_a_log_is_read_on_from_an_offset(app, example) -> None:
+    """The answer names the next offset; a line still being written waits for it."""
+    write_log(example.settings, example.ids["running"], "one\ntwo\nthr")
+    first = ask(app, f"/api/v1/jobs/{example.ids['running']}/log")
+    assert first.text == "one\ntwo\n"
+    write_log(example.settings, example.ids["running"], "one\ntwo\nthree\n")
+    offset = first.headers["x-next-offset"]
+    assert ask(app, f"/api/v1/jobs/{example.ids['running']}/log?offset={offset}").text == "three\n"
+    assert ask(app, f"/api/v1/jobs/{example.ids['running']}/log?offset=99999").text == ""
+
+
+def test_a_log_answer_is_bounded(app, example) -> None:
+    """Of a huge log the page shows the end and the API a piece."""
+    number = example.ids["failed"]
+    write_log(example.settings, number, "a line of the log\n" * 200_000 + "the end\n")
+    page = ask(app, f"/jobs/{number}.html").text
+    assert len(page) < 200_000
+    assert "the end" in page
+    assert len(ask(app, f"/api/v1/jobs/{number}/log").content) <= 256 * 1024
+
+
+def test_the_api_speaks_strict_json(app, example) -> None:
+    """Leaderboard, jobs, job and result parse without NaN (C126) and carry no private path."""
+    board = _strict(ask(app, "/api/v1/leaderboard").text)
+    lines = [line for group in board["groups"] for line in group["entries"]]
+    assert {line["rank"] for line in lines} == {1, 3, None}
+    assert {line["acceptance"] for line in lines if line["engine"] != "beellama"} == {None}
+    assert _strict(ask(app, "/api/v1/jobs?limit=3").text)["jobs"][0]["id"]
+    failed = ask(app, f"/api/v1/jobs/{example.ids['failed']}")
+    assert "alice" not in failed.text
+    assert _strict(failed.text)["blame"] == "engine"
+    result = _strict(ask(app, f"/api/v1/results/{example.ids['second']}").text)
+    assert len(result["boots"]) == 3
+    assert len(result["boots"][0]["samples"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/results/999.html", 404),
+        ("/jobs/0.html", 404),
+        ("/jobs/99999999999999999999.html", 404),
+        ("/jobs/1.html/x", 404),
+        ("/nothing", 404),
+        ("/../../etc/passwd", 404),
+        ("/%2e%2e/%2e%2e/etc/passwd", 404),
+        ("/static/../app.py", 404),
+        ("/static/%2e%2e/app.py", 404),
+        ("/static/..%2fapp.py", 404),
+        ("/jobs/%3Cscript%3E.html", 404),
+        ("/api/v1/jobs/999", 404),
+        ("/api/v1/results/999", 404),
+        ("/api/v1/jobs/1/log", 404),
+        ("/api/v1/jobs/x", 422),
+        ("/api/v1/jobs/-1", 422),
+        ("/api/v1/jobs/99999999999999999999", 422),
+        ("/api/v1/jobs?limit=0", 422),
+    ],
+)
+def test_what_is_not_there_is_refused_in_our_look(app, path: str, status: int) -> None:
+    """Unknown and hostile addresses get a page or JSON that says so, never a file."""
+    answer = ask(app, path)
+    assert answer.status_code == status
+    assert "root:" not in answer.text
+    assert "<script>" not in answer.text
+    if path.startswith("/api/"):
+        assert _strict(answer.text)["detail"]
+    else:
+        assert "static/style.css" in answer.text
+
+
+@pytest.mark.parametrize("path", ["/", "/nothing", "/api/v1/leaderboard", "/static/style.css"])
+def test_every_answer_is_hardened(app, path: str) -> None:
+    """Policy and sniffing headers are on pages, errors, JSON and files."""
+    headers = ask(app, path).headers
+    assert headers["content-security-policy"].startswith("default-src 'none'")
+    assert "unsafe" not in headers["content-security-policy"]
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "no-referrer"
+
+
+@pytest.mark.parametrize("path", FIXED)
+def test_pages_keep_their_own_policy(app, path: str) -> None:
+    """No script, no inline style: the policy has nothing to forbid."""
+    html = ask(app, path).text
+    assert "<script" not in html
+    assert "style=" not in html
+
+
+def test_only_known_host_names_are_answered(app) -> None:
+    """A foreign Host header is refused, loopback names are not."""
+    assert ask(app, "/", host="evil.test").status_code == 400
+    assert ask(app, "/", host="127.0.0.1:8450").status_code == 200
+    assert ask(app, "/", host="[::1]:8450").status_code == 200
+    assert "0.0.0.0" not in hosts(Settings(host="0.0.0.0", hosts="bench.lan, x.test"))  # noqa: S104
+    assert "bench.lan" in hosts(Settings(host="0.0.0.0", hosts="bench.lan, x.test"))  # noqa: S104
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
+def test_the_site_is_only_read(app, method: str) -> None:
+    """Nothing but GET and HEAD is answered."""
+    assert ask(app, "/leaderboard.html", method=method).status_code == 405
+    assert ask(app, "/leaderboard.html", method="HEAD").status_code == 200
+
+
+def test_health_and_readiness_are_apart(app, example) -> None:
+    """Alive without a database, ready only with one."""
+    assert ask(app, "/healthz").json() == {"status": "ok"}
+    assert ask(app, "/readyz").status_code == 200
+    database = example.settings.root / "forkscout.sqlite"
+    example.engine.dispose()
+    database.write_bytes(b"no database " * 100)
+    assert ask(app, "/healthz").status_code == 200
+    assert ask(app, "/readyz").status_code == 503
