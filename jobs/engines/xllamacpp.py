@@ -127,10 +127,10 @@ def launch(launch: Launch, flags: Flags) -> Step:
     for variable in launch.env:
         if variable.startswith(("LLAMA_", "PYTHON")):
             raise unsupported(f"variable {variable}", advice="Ask for intents only.")
-    if "hostnames" not in flags.names:
+    if not flags.names & {"hostname", "hostnames"}:
         raise unsupported(
-            "this release of xllamacpp cannot listen on a unix socket",
-            advice="Bench a release from 2026.8 on.",
+            "this release of xllamacpp cannot be told where to listen",
+            advice="Bench a newer release.",
         )
     for name in ("cache_type_k", "cache_type_v"):
         if asked.kv != "f16" and asked.kv not in flags.choices.get(name, ()):

@@ -60,7 +60,10 @@ def describe(module: Any) -> None:
 
 def apply(params: Any, wanted: dict[str, Any]) -> None:
     """Every asked setting, and everything that would make two runs differ switched off."""
-    put(params, "hostnames", [wanted["host"]], needed=True)
+    if hasattr(params, "hostname"):
+        params.hostname = wanted["host"]
+    else:
+        put(params, "hostnames", [wanted["host"]], needed=True)
     params.model.path = wanted["model"]
     put(params, "n_ctx", wanted["context"], needed=True)
     put(params, "n_parallel", 1, needed=True)

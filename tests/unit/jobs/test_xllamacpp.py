@@ -123,10 +123,17 @@ def test_what_a_release_cannot_do_is_unsupported(change, words):
         xllamacpp.launch(replace(LAUNCH, **change), FLAGS)
 
 
-def test_a_release_without_unix_sockets_is_unsupported():
-    """Old releases are said to be too old, not broken."""
-    with pytest.raises(JobFailure, match="unix socket"):
-        xllamacpp.launch(LAUNCH, xllamacpp.read_help("setting hostname str"))
+def test_a_release_without_an_address_is_unsupported():
+    """A release that cannot be told where to listen is said so, not started."""
+    with pytest.raises(JobFailure, match="where to listen"):
+        xllamacpp.launch(LAUNCH, xllamacpp.read_help("setting port int"))
+
+
+def test_the_launcher_knows_both_names_of_the_address():
+    """Releases before 2026.9 take one address, later ones several."""
+    release = params(hostnames=..., hostname="")
+    xllamacpp_server.apply(release, wanted())
+    assert release.hostname == "/run/engine/e.sock"
 
 
 def test_the_launcher_applies_every_setting():
