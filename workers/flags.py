@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
-from pathlib import Path
-
-from jobs.control import Control
 from jobs.engines.base import Engine
 from jobs.errors import JobFailure
 from jobs.model import Blame, Flags
 from workers import autopsy
-from workers.plan import Place
+from jobs.control import Control
+from workers.plan import Place, launcher_of
 from workers.sandbox import Mount
 from workers.steps import run_step
-
-LAUNCHER_FOLDER = "/run/launcher"
-
-
-def launcher_of(engine: Engine) -> Mount | None:
-    """Our own file that starts this family's server, as a mount, where the family has one."""
-    if engine.LAUNCHER is None:
-        return None
-    path = Path(str(files("jobs.engines").joinpath(engine.LAUNCHER))).absolute()
-    return Mount(path, f"{LAUNCHER_FOLDER}/{engine.LAUNCHER}")
 
 
 def read_flags(

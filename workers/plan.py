@@ -1,15 +1,20 @@
-"""What a bench is to do and where; values only."""
+"""What a bench is to do and where, and which of our own files it needs; it starts nothing."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
 
 from jobs.engines.base import Engine
 from jobs.model import Flags
 from jobs.scenarios import Scenario
 from workers.sandbox import Limits, Mount, Sandbox
+
+LAUNCHER_FOLDER = "/run/launcher"
+ALWAYS_MOUNTED = "/usr"
 
 
 @dataclass(frozen=True)
@@ -42,3 +47,19 @@ class Place:
     runtime: Path
     log: Path
     marker: str
+
+
+def launcher_of(engine: Engine) -> Mount | None:
+    """Our own file that starts this family's server, as a mount, where the family has one."""
+    if engine.LAUNCHER is None:
+        return None
+    path = Path(str(files("jobs.engines").joinpath(engine.LAUNCHER))).absolute()
+    return Mount(path, f"{LAUNCHER_FOLDER}/{engine.LAUNCHER}")
+
+
+def interpreter_mounts(engine: Engine) -> tuple[Mount, ...]:
+    """The interpreter that a wheel's environment points back to, where the cage lacks it."""
+    prefix = Path(sys.base_prefix)
+    if engine.VIA != "wheel" or prefix.is_relative_to(ALWAYS_MOUNTED):
+        return ()
+    return (Mount(prefix, str(prefix)),)

@@ -15,6 +15,7 @@ from jobs.scenarios import Scenario
 RATE_TOLERANCE = 0.01  # between a stated rate and count divided by time
 LONGEST_DRAFT = 64  # tokens a server may count past the asked length when a draft was accepted
 CLOCK_SLACK_MS = 50.0  # start, transport and scheduling outside the server's own clock
+ARRIVAL_SLACK_MS = 250.0  # our own reader may be late on a busy machine
 CLOCK_FACTOR = 1.5  # between the server's decode time and the span in which its text arrived
 TEXT_HEAD = 200
 
@@ -179,7 +180,7 @@ def _contradictions(read: _Read, scenario: Scenario) -> Iterator[str]:
         yield f"{claimed_ms:.0f} ms claimed inside {read.wall_ms:.0f} ms of wall time"
     if read.first_ms is not None and read.last_ms is not None:
         span_ms = read.last_ms - read.first_ms
-        if span_ms > read.predicted_ms * CLOCK_FACTOR + CLOCK_SLACK_MS:
+        if span_ms > read.predicted_ms * CLOCK_FACTOR + ARRIVAL_SLACK_MS:
             yield f"{read.predicted_ms:.0f} ms claimed, the text took {span_ms:.0f} ms to arrive"
 
 

@@ -127,9 +127,9 @@ def launch(launch: Launch, flags: Flags) -> Step:
     for variable in launch.env:
         if variable.startswith(("LLAMA_", "PYTHON")):
             raise unsupported(f"variable {variable}", advice="Ask for intents only.")
-    if not flags.first_of("hostnames", "hostname"):
+    if not flags.names & {"hostname", "hostnames"}:
         raise unsupported(
-            "this release of xllamacpp cannot listen on a unix socket",
+            "this release of xllamacpp cannot be told where to listen",
             advice="Bench a newer release.",
         )
     for name in ("cache_type_k", "cache_type_v"):

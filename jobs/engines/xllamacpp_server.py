@@ -60,10 +60,10 @@ def describe(module: Any) -> None:
 
 def apply(params: Any, wanted: dict[str, Any]) -> None:
     """Every asked setting, and everything that would make two runs differ switched off."""
-    if hasattr(params, "hostnames"):
-        params.hostnames = [wanted["host"]]
+    if hasattr(params, "hostname"):
+        params.hostname = wanted["host"]
     else:
-        put(params, "hostname", wanted["host"], needed=True)
+        put(params, "hostnames", [wanted["host"]], needed=True)
     params.model.path = wanted["model"]
     put(params, "n_ctx", wanted["context"], needed=True)
     put(params, "n_parallel", 1, needed=True)

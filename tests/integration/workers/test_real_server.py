@@ -9,7 +9,6 @@ import sys
 import pytest
 from support import tiny_model
 
-from jobs.control import Control
 from jobs.engines import xllamacpp
 from jobs.engines.base import BuildPlaces
 from jobs.errors import JobFailure
@@ -18,8 +17,9 @@ from jobs.scenarios import Scenario
 from workers.artifacts import tree_digest
 from workers.bench import run_bench
 from workers.bubblewrap import Bubblewrap
-from workers.flags import launcher_of, read_flags
-from workers.plan import Place, Plan
+from jobs.control import Control
+from workers.flags import read_flags
+from workers.plan import Place, Plan, interpreter_mounts, launcher_of
 from workers.sandbox import Limits, Mount
 from workers.steps import run_step
 from workers.uncaged import Uncaged
@@ -71,18 +71,10 @@ def weights(tmp_path_factory):
     return tiny_model.write(tmp_path_factory.mktemp("weights") / "tiny.gguf")
 
 
-def interpreter_mounts():
-    """The interpreter's home, which the environment points at, where /usr does not hold it."""
-    from pathlib import Path
-
-    prefix = Path(sys.base_prefix)
-    return () if prefix.is_relative_to("/usr") else (Mount(prefix, str(prefix)),)
-
-
 def bench(sandbox, artifact, weights, tmp_path, *, endpoint="chat", intent=None):
     place = Place(sandbox, LIMITS, tmp_path, tmp_path / "log", f"test-{tmp_path.name}")
     tree = Mount(artifact, "/run/artifact")
-    extra = interpreter_mounts()
+    extra = interpreter_mounts(xllamacpp)
     control = Control()
     plan = Plan(
         engine=xllamacpp,
