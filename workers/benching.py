@@ -27,10 +27,10 @@ from jobs.store.leases import Lease
 from jobs.tables import BuildRow, ModelFileRow, ResultRow
 from workers import artifacts
 from workers.bench import run_bench
-from workers.errands import Errand, Subject, launcher_mount, model_file, read_subject
+from workers.errands import ARTIFACT_PLACE, Errand, Subject, model_file, read_subject
+from workers.flags import flags_in
 from workers.host import fingerprint, machine_facts
-from workers.plan import Place, Plan
-from workers.proof import python_mounts
+from workers.plan import Place, Plan, interpreter_mounts, launcher_of
 from workers.sandbox import Limits, Mount, Sandbox
 
 MEMORY_SPARE = 0.9
@@ -87,19 +87,18 @@ def _prepare(errand: Errand, wanted: BenchPayload) -> _Bench:
     tree, flags = _artifact(station, build, wanted, subject)
     control.report("check weights")
     weights = errand.weights(model)
-    launcher = launcher_mount(subject.family)
     plan = Plan(
         engine=subject.family,
         scenario=SCENARIOS[wanted.scenario],
         flags=flags,
-        artifact=Mount(tree, "/artifact"),
+        artifact=Mount(tree, ARTIFACT_PLACE),
         model=Mount(weights, "/weights/target.gguf"),
         context_tokens=wanted.context_tokens,
         threads=threads(),
         runs=wanted.runs,
         boots=wanted.boots,
-        launcher=launcher,
-        mounts=python_mounts() if launcher else (),
+        launcher=launcher_of(subject.family),
+        mounts=interpreter_mounts(subject.family),
         intent=wanted.intent,
         extra_flags=wanted.flags,
         env=wanted.env,
@@ -129,7 +128,8 @@ def _artifact(
             advice="submit the bench again; it builds the revision first",
         )
     artifacts.verify(root, build.artifact)
-    return tree, subject.family.read_help(artifacts.read_provenance(root, build.artifact)["help"])
+    text = str(artifacts.read_provenance(root, build.artifact).get("help", ""))
+    return tree, flags_in(subject.family, text)
 
 
 def _record(

@@ -27,8 +27,10 @@ from jobs.store import results
 from jobs.store.leases import Lease
 from jobs.tables import BuildRow
 from workers import artifacts
-from workers.errands import Errand, Subject, launcher_mount, read_subject
+from workers.errands import ARTIFACT_PLACE, Errand, Subject, read_subject
+from workers.flags import ask_help, flags_in
 from workers.host import machine_facts, tool_version
+from workers.plan import Place, interpreter_mounts
 from workers.proof import python_mounts
 from workers.sandbox import Limits, Mount, Sandbox
 from workers.steps import StepFailed, run_step
@@ -151,7 +153,7 @@ def _make(
         "sandbox": sandbox.name,
         "tools": _tool_versions(),
         "machine": {k: v for k, v in machine_facts().items() if k != "load_average"},
-        "help": _describe(errand, subject, sandbox, tree, folder),
+        "help": _describe(errand, subject, sandbox, tree),
     }
     artifacts.write_provenance(errand.station.settings.artifacts, digest, provenance)
     return _Made(digest, artifacts.size_bytes(tree), provenance)
@@ -244,27 +246,27 @@ def explained(failure: StepFailed, subject: Subject) -> JobFailure:
     )
 
 
-def _describe(errand: Errand, subject: Subject, sandbox: Sandbox, tree: Path, scratch: Path) -> str:
+def _describe(errand: Errand, subject: Subject, sandbox: Sandbox, tree: Path) -> str:
     """What the finished build says of itself, read once and kept with it."""
-    mount = Mount(tree, "/artifact")
-    launcher = launcher_mount(subject.family)
-    step = subject.family.describe(
-        artifact=sandbox.path(mount), launcher=sandbox.path(launcher) if launcher else ""
+    place = Place(
+        sandbox=sandbox,
+        limits=Limits(memory_bytes=BUILD_MEMORY_BYTES),
+        runtime=errand.station.settings.runtime,
+        log=errand.log,
+        marker=errand.marker,
     )
-    log = scratch / "describe.log"
     try:
-        run_step(
-            sandbox,
-            step,
-            (mount, *((launcher,) if launcher else ()), *python_mounts()),
-            log=log,
-            limits=Limits(memory_bytes=BUILD_MEMORY_BYTES),
+        text = ask_help(
+            subject.family,
+            Mount(tree, ARTIFACT_PLACE),
+            place,
             control=errand.control,
-            marker=errand.marker,
+            mounts=interpreter_mounts(subject.family),
         )
     except StepFailed as failure:
         raise explained(failure, subject) from failure
-    return log.read_text(errors="replace")
+    flags_in(subject.family, text)
+    return text
 
 
 def _tool_versions() -> dict[str, str]:

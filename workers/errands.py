@@ -10,7 +10,6 @@ from pathlib import Path
 
 from sqlmodel import Session
 
-import jobs.engines
 from jobs.control import Control
 from jobs.db import reading
 from jobs.engines.base import Engine
@@ -22,11 +21,10 @@ from jobs.store.leases import Lease
 from jobs.tables import EngineRow, ModelFileRow, RevisionRow
 from workers.bubblewrap import Bubblewrap
 from workers.proof import choose, prove
-from workers.sandbox import Mount, Sandbox
+from workers.sandbox import Sandbox
 from workers.weights import fetch_packaged
 
-LAUNCHERS = Path(jobs.engines.__file__).parent
-LAUNCHER_PLACE = "/launcher/server.py"
+ARTIFACT_PLACE = "/artifact"
 
 
 @lru_cache(maxsize=1)
@@ -84,11 +82,6 @@ def marker_prefix(station: Station) -> str:
     """Names this installation's worker; leftovers of its earlier lives are found by it."""
     home = hashlib.sha256(os.fsencode(station.settings.root)).hexdigest()[:12]
     return f"{home}/{station.name.partition('@')[0]}/"
-
-
-def launcher_mount(engine: Engine) -> Mount | None:
-    """The family's own starter script, where it has one, as a sandbox sees it."""
-    return Mount(LAUNCHERS / engine.LAUNCHER, LAUNCHER_PLACE) if engine.LAUNCHER else None
 
 
 @dataclass(frozen=True)

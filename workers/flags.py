@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+from jobs.control import Control
 from jobs.engines.base import Engine
 from jobs.errors import JobFailure
 from jobs.model import Blame, Flags
 from workers import autopsy
-from jobs.control import Control
 from workers.plan import Place, launcher_of
 from workers.sandbox import Mount
 from workers.steps import run_step
 
 
-def read_flags(
+def ask_help(
     engine: Engine,
     artifact: Mount,
     place: Place,
     *,
     control: Control,
     mounts: tuple[Mount, ...] = (),
-) -> Flags:
-    """The flags of one build; a build that names none is broken."""
+) -> str:
+    """What one build says of itself, in its own words."""
     launcher = launcher_of(engine)
     step = engine.describe(
         artifact=place.sandbox.path(artifact),
@@ -37,7 +37,12 @@ def read_flags(
         control=control,
         marker=place.marker,
     )
-    flags = engine.read_help(autopsy.read_log_text(place.log, offset=offset))
+    return autopsy.read_log_text(place.log, offset=offset)
+
+
+def flags_in(engine: Engine, text: str) -> Flags:
+    """The flags a build's own words name; a build that names none is broken."""
+    flags = engine.read_help(text)
     if not flags.names:
         raise JobFailure(
             "the built server does not say what it understands",

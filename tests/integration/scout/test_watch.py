@@ -48,9 +48,9 @@ def stack(name: str, engine: str, target: str) -> str:
 FORK = '[[engine]]\nname = "fork"\nfamily = "llama.cpp"\nrepo = "a/b"\n'
 
 
-def load_list(database: Engine, text: str) -> Any:
+def load_list(database: Engine, text: str, **how: bool) -> Any:
     with writing(database) as session:
-        return apply(session, parse(text, "list.toml"), NOW)
+        return apply(session, parse(text, "list.toml"), NOW, **how)
 
 
 def look(database: Engine, **changes: Any) -> Summary:
@@ -167,7 +167,8 @@ def test_engines_gone_from_the_list_are_retired_not_deleted(
     both = wheel_engine("one", "stub") + wheel_engine("two", "stub")
     load_list(database, both + model("m") + stack("s", "two", "m"))
     look(database)
-    changes = load_list(database, wheel_engine("one", "stub"))
+    assert load_list(database, wheel_engine("one", "stub")).retired == ()
+    changes = load_list(database, wheel_engine("one", "stub"), replace=True)
     assert changes.retired == ("two",)
     assert changes.dropped == ("s",)
     assert list(look(database).looked) == ["one"]

@@ -9,6 +9,7 @@ import sys
 import pytest
 from support import tiny_model
 
+from jobs.control import Control
 from jobs.engines import xllamacpp
 from jobs.engines.base import BuildPlaces
 from jobs.errors import JobFailure
@@ -17,7 +18,6 @@ from jobs.scenarios import Scenario
 from workers.artifacts import tree_digest
 from workers.bench import run_bench
 from workers.bubblewrap import Bubblewrap
-from jobs.control import Control
 from workers.flags import read_flags
 from workers.plan import Place, Plan, interpreter_mounts, launcher_of
 from workers.sandbox import Limits, Mount
