@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 PRIOR_BOOT_SD = 0.01
 """Boot-to-boot spread assumed before any was seen: median to rms of dense cells is 0.06-0.9 %,
@@ -72,7 +72,7 @@ def difference(
     if not candidate or not baseline:
         raise ValueError("a difference needs boots on both sides")
     gap = float(np.mean(np.log(candidate)) - np.mean(np.log(baseline)))
-    quantile = float(student.ppf(0.5 + confidence / 2, spread.dof))
+    quantile = float(stdtrit(spread.dof, 0.5 + confidence / 2))
     half = quantile * spread.sd * math.sqrt(1 / len(candidate) + 1 / len(baseline))
     return Difference(
         effect=math.expm1(gap),

@@ -17,6 +17,7 @@ from jobs.lifecycle import NO_SANDBOX
 from jobs.model import Kind
 from jobs.station import Station, serve
 from jobs.store import fleet, work
+from jobs.trees import remove
 from jobs.worker import open_station
 from workers.benching import bench
 from workers.building import build
@@ -40,6 +41,14 @@ def look(queue_name: str) -> None:
     serve(_station(queue_name), queue_name, HANDLERS)
 
 
+def _sweep_scratch(settings: Settings, queue_name: str) -> None:
+    """Remove what killed jobs of this queue left; the one worker of a queue is just starting."""
+    patterns = ("build-*", "weights-*") if queue_name == "build" else ()
+    for pattern in patterns:
+        for folder in settings.scratch.glob(pattern):
+            remove(folder)
+
+
 @worker_ready.connect
 def prove_cage(**_: Any) -> None:
     """Say once whether strangers' source can run here, and free the jobs that waited for it."""
@@ -47,6 +56,10 @@ def prove_cage(**_: Any) -> None:
     if queue_name != "build" and not queue_name.startswith("bench."):
         return
     station = open_station(Settings(), queue_name)
+    leftovers = sweep_marker(marker_prefix(station))
+    if leftovers:
+        log.warning("processes of an earlier life ended", count=leftovers)
+    _sweep_scratch(station.settings, queue_name)
     faults = cage_faults()
     with writing(station.database) as session:
         fleet.say_sandbox(session, station.name, "" if faults else "bubblewrap")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -35,9 +38,17 @@ FOLLOW_SECONDS = 0.3
 JSON_OPTION = typer.Option(False, "--json", help="print JSON")
 
 
-def _desk(settings: Settings) -> Desk:
+@contextmanager
+def _desk(settings: Settings) -> Iterator[Desk]:
+    """A desk that shows git's progress in one line, on a terminal only."""
     console = Console(stderr=True)
-    return Desk(settings, open_database(settings), lambda line: console.print(line, style="dim"))
+    if not console.is_terminal:
+        yield Desk(settings, open_database(settings))
+        return
+    with console.status("looking the revision up ...") as status:
+        yield Desk(
+            settings, open_database(settings), lambda line: status.update(escape(line.strip()))
+        )
 
 
 @submit_app.command("bench")
@@ -57,17 +68,18 @@ def submit_bench(
     Example: `forkscout submit bench --engine beellama --ref v0.1.2 --rig cpu`
     """
     settings = Settings()
-    done = submit.submit_bench(
-        _desk(settings),
-        engine_name=engine,
-        ref=ref,
-        rig=rig or settings.rig,
-        target=target,
-        scenario=scenario_named(scenario),
-        context_tokens=context,
-        runs=runs,
-        boots=boots,
-    )
+    with _desk(settings) as desk:
+        done = submit.submit_bench(
+            desk,
+            engine_name=engine,
+            ref=ref,
+            rig=rig or settings.rig,
+            target=target,
+            scenario=scenario_named(scenario),
+            context_tokens=context,
+            runs=runs,
+            boots=boots,
+        )
     _report(settings, done, as_json)
 
 
@@ -80,9 +92,8 @@ def submit_build(
 ) -> None:
     """Build one revision. Example: `forkscout submit build --engine buun --ref master`"""
     settings = Settings()
-    done = submit.submit_build(
-        _desk(settings), engine_name=engine, ref=ref, rig=rig or settings.rig
-    )
+    with _desk(settings) as desk:
+        done = submit.submit_build(desk, engine_name=engine, ref=ref, rig=rig or settings.rig)
     _report(settings, done, as_json)
 
 
@@ -90,7 +101,9 @@ def submit_build(
 def submit_publish(as_json: bool = JSON_OPTION) -> None:
     """Write the static site again. Example: `forkscout submit publish`"""
     settings = Settings()
-    _report(settings, submit.submit_publish(_desk(settings)), as_json)
+    with _desk(settings) as desk:
+        done = submit.submit_publish(desk)
+    _report(settings, done, as_json)
 
 
 def _report(settings: Settings, done: Submitted, as_json: bool) -> None:
