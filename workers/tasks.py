@@ -21,8 +21,9 @@ from jobs.trees import remove
 from jobs.worker import open_station
 from workers.benching import bench
 from workers.building import build
-from workers.errands import cage_faults
+from workers.errands import cage_faults, marker_prefix
 from workers.fetching import fetch_model
+from workers.processes import sweep_marker
 
 HANDLERS = {Kind.FETCH_MODEL: fetch_model, Kind.BUILD: build, Kind.BENCH: bench}
 
