@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from sqlmodel import Session
 
-from jobs import clock, compare, planner
+from jobs import clock, compare, git, planner
 from jobs.compare import BootRuns
 from jobs.control import Control
 from jobs.db import reading, writing
@@ -260,7 +260,7 @@ def _command(bench: _Bench, boots: Sequence[Boot]) -> dict[str, Any]:
         "env": dict(plan.env),
         "request": {"path": request.path, "body": dict(request.body)},
         "build": bench.build.provenance.get("steps", []),
-        "source": f"{revision.source} {revision.commit}",
+        "source": _source_command(bench),
         "artifact_sha256": bench.build.artifact,
         "weights_sha256": bench.model.sha256,
         "forkscout": (
@@ -269,6 +269,21 @@ def _command(bench: _Bench, boots: Sequence[Boot]) -> dict[str, Any]:
             f"--context {wanted.context_tokens} --runs {wanted.runs} --boots {wanted.boots}"
         ),
     }
+
+
+def _source_command(bench: _Bench) -> str:
+    """How to get exactly this source without us."""
+    revision, engine = bench.subject.revision, bench.subject.engine_row
+    if engine.repo:
+        url = git.repo_url(engine.repo)
+        return (
+            f"git clone --filter=blob:none {url} source && "
+            f"git -C source checkout --detach {revision.commit}"
+        )
+    return (
+        f"python -m pip download --no-deps --only-binary=:all: "
+        f"{engine.package}=={revision.label}  # wheel sha256 {revision.commit}"
+    )
 
 
 def _placed(word: str, places: dict[str, str]) -> str:
