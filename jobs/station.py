@@ -91,7 +91,7 @@ def _serve_one(station: Station, queue_name: str, handlers: Mapping[Kind, Handle
 
 
 def _let_benches_take_their_turn(station: Station) -> None:
-    """A bench that has just become due needs a moment to hear of it before the next build starts."""
+    """A bench that has just become due needs a moment to hear of it before the next build."""
     deadline = time.monotonic() + TURN_SECONDS
     while time.monotonic() < deadline:
         with reading(station.database) as session:
