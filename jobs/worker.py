@@ -37,7 +37,7 @@ def open_station(settings: Settings, queue_name: str) -> Station:
     return Station(
         settings=settings,
         database=open_database(settings),
-        app=queue.make_app(settings),
+        app=queue.make_app(settings, rooms={queue.room_of(queue_name)}),
         name=worker_name(queue_name),
     )
 
