@@ -49,7 +49,7 @@ def live_with_identity(session: Session, identity: str) -> JobRow | None:
 
 
 def _waiting_twin(session: Session, request: JobRequest) -> JobRow | None:
-    """A publish that has not started will show all there is; one that runs may have read already."""
+    """A publish that waits will show all there is; one that runs may have read already."""
     if request.kind is not Kind.PUBLISH:
         return None
     query = select(JobRow).where(
