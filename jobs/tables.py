@@ -57,6 +57,7 @@ class EventRow(SQLModel, table=True):
     title: str
     payload: dict[str, Any] = json_value()
     planned: bool = False
+    happened_at: datetime | None = moment(default=None)
     seen_at: datetime = moment()
 
 
