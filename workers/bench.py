@@ -211,15 +211,16 @@ class _Progress:
     def tell(self, tokens: int) -> None:
         plan = self.plan
         requests = plan.runs + 1
+        boots = max(plan.boots, self.boot)
         before = (self.boot - 1) * requests + self.run
         share = min(1.0, tokens / plan.scenario.tokens)
         what = f"run {self.run} of {plan.runs}" if self.run else "warm-up"
         self.control.report(
             "measure",
             done=round(before + share, 2),
-            total=plan.boots * requests,
+            total=boots * requests,
             unit="requests",
-            note=f"boot {self.boot} of {plan.boots}, {what}",
+            note=f"boot {self.boot} of {boots}, {what}",
         )
 
 
