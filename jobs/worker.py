@@ -17,7 +17,8 @@ from jobs import clock, queue
 from jobs.config import Settings
 from jobs.db import open_database, writing
 from jobs.errors import UsageError
-from jobs.station import Station
+from jobs.model import RIG_NAME
+from jobs.station import BENCH, Station
 from jobs.store import fleet, leases, work
 from jobs.tables import WorkerRow
 
@@ -47,7 +48,8 @@ def open_station(settings: Settings, queue_name: str) -> Station:
 
 def run(settings: Settings, queue_name: str) -> None:
     """Work until told to stop; raises `UsageError` where this queue is already served here."""
-    if queue_name not in QUEUES and not queue_name.startswith("bench."):
+    rig = queue_name.removeprefix(BENCH)
+    if queue_name not in QUEUES and (rig == queue_name or not RIG_NAME.fullmatch(rig)):
         raise UsageError(
             f"there is no queue {queue_name!r}", advice="queues: scout, build, publish, bench.RIG"
         )
