@@ -18,6 +18,9 @@ from jobs.tables import BuildRow, JobNeedRow, JobRow, ModelFileRow, ResultRow
 LIVE = [state.value for state in lifecycle.LIVE]
 HELD = [state.value for state in lifecycle.HELD]
 
+LARGEST_ID = 2**31 - 1
+"""What a number of a row can be at most; every database of ours takes it."""
+
 
 def enqueue(
     session: Session, requests: Iterable[JobRequest], now: datetime
@@ -118,7 +121,7 @@ def was_tried(session: Session, identity: str) -> bool:
 
 def job(session: Session, job_id: int) -> JobRow:
     """The job with this number; raises `UsageError` where there is none."""
-    row = session.get(JobRow, job_id)
+    row = session.get(JobRow, job_id) if 0 < job_id <= LARGEST_ID else None
     if row is None:
         raise UsageError(f"there is no job {job_id}", advice="see `forkscout jobs --all`")
     return row
