@@ -27,6 +27,7 @@ CONCURRENCY = {"scout": 2}
 """A slow source must not keep the reaper waiting; long jobs run one at a time."""
 
 PR_SET_PDEATHSIG = 1
+SERVED = "FORKSCOUT_QUEUE"
 
 log = structlog.get_logger()
 
@@ -34,6 +35,19 @@ log = structlog.get_logger()
 def worker_name(queue_name: str) -> str:
     """Stable over restarts, so that a worker finds what its last life held."""
     return f"{queue_name}@{socket.gethostname()}"
+
+
+def served_queue() -> str:
+    """The queue that this process and its children serve; empty outside of a worker."""
+    return os.environ.get(SERVED, "")
+
+
+def is_ours(queue_name: str) -> bool:
+    """Whether a doorbell means us; a message decides neither which jobs we take nor our name."""
+    if queue_name != served_queue():
+        log.warning("doorbell of another queue ignored", queue=str(queue_name)[:80])
+        return False
+    return True
 
 
 def open_station(settings: Settings, queue_name: str) -> Station:
@@ -65,7 +79,7 @@ def run(settings: Settings, queue_name: str) -> None:
         station = open_station(settings, queue_name)
         _take_back(station)
         _listen(station, queue_name)
-        os.environ["FORKSCOUT_QUEUE"] = queue_name
+        os.environ[SERVED] = queue_name
         station.app.worker_main(
             [
                 "worker",
