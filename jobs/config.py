@@ -7,9 +7,13 @@ import os
 import tempfile
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+RIG_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+"""A rig names a queue, a lock file and a page; nothing in it may lead elsewhere."""
 
 SOCKET_PATH_LIMIT = 100  # sun_path holds 108 bytes; the rest is room for a file name
 
@@ -33,8 +37,10 @@ class Settings(BaseSettings):
     site: Path | None = Field(
         None, description="static export; empty means site/ in the home folder"
     )
-    rig: str = Field("cpu", description="name of this machine's rig")
-    sandbox: str = Field("auto", description="auto, bubblewrap, or none (packages only)")
+    rig: str = Field("cpu", pattern=RIG_NAME, description="name of this machine's rig")
+    sandbox: Literal["auto", "bubblewrap", "none"] = Field(
+        "auto", description="auto, bubblewrap, or none (packages only)"
+    )
     heartbeat_seconds: float = Field(
         15.0, gt=0, description="how often a running job says it lives"
     )

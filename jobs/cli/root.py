@@ -43,8 +43,8 @@ def main() -> None:
         sys.exit(fault.exit_code)
     except ValidationError as fault:
         first = fault.errors()[0]
-        name = "_".join(str(part) for part in first["loc"])
-        complain(f"{name or 'setting'}: {first['msg']}", "see .env.example for every setting")
+        name = "_".join(str(part) for part in first["loc"]).upper()
+        complain(f"FORKSCOUT_{name or '*'}: {first['msg']}", "see .env.example for every setting")
         sys.exit(2)
     except BrokenPipeError:
         sys.stderr.close()

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -268,15 +268,3 @@ def write_watchlist(path: Path, weights: Path, **changes: Any) -> Path:
     }
     path.write_text(WATCHLIST.format(**(facts | changes)))
     return path
-
-
-def path_without(folder: Path, program: str) -> str:
-    """A search path with all programs of this machine but one."""
-    folder.mkdir()
-    for place in os.environ["PATH"].split(os.pathsep):
-        found: Sequence[Path] = list(Path(place).iterdir()) if Path(place).is_dir() else []
-        for entry in found:
-            link = folder / entry.name
-            if entry.name != program and not link.is_symlink():
-                link.symlink_to(entry)
-    return str(folder)
