@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input
 
-.PHONY: help demo up test setup fmt lint types imports unit check lock clean
+.PHONY: env help demo up test setup fmt lint types imports unit check lock clean
 
 help: ## list what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -45,6 +45,9 @@ imports: .venv/dev.stamp ## check the import law
 	@$(BIN)/lint-imports
 
 check: lint types imports unit ## what CI runs first
+
+env: .venv/runtime.stamp ## write .env.example from the settings
+	@$(BIN)/python -c "from jobs.config import env_example; print(env_example(), end='')" > .env.example
 
 lock: ## resolve the two lock files anew (needs uv)
 	@uv pip compile pyproject.toml --extra build --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --upgrade --output-file requirements.lock

@@ -102,16 +102,23 @@ def kind_of(found: Difference) -> VerdictKind:
 
 
 def _sentence(kind: VerdictKind, found: Difference, label: str) -> str:
-    interval = f"99 % interval {found.low:+.1%} to {found.high:+.1%}"
+    interval = f"99 % interval {_percent(found.low, signed=True)} to "
+    interval += _percent(found.high, signed=True)
     match kind:
         case VerdictKind.SUSPECT_FASTER:
-            return f"looks {found.effect:.1%} faster than {label}, not confirmed ({interval})"
+            return f"looks {_percent(found.effect)} faster than {label}, not confirmed ({interval})"
         case VerdictKind.SUSPECT_SLOWER:
-            return f"looks {-found.effect:.1%} slower than {label}, not confirmed ({interval})"
+            return (
+                f"looks {_percent(-found.effect)} slower than {label}, not confirmed ({interval})"
+            )
         case VerdictKind.SAME:
-            return f"same as {label} within {max(abs(found.low), abs(found.high)):.1%}"
+            return f"same as {label} within {_percent(max(abs(found.low), abs(found.high)))}"
         case _:
-            return f"cannot tell from {label} below {found.resolution:.1%} ({interval})"
+            return f"cannot tell it from {label} below {_percent(found.resolution)} ({interval})"
+
+
+def _percent(fraction: float, *, signed: bool = False) -> str:
+    return f"{100 * fraction:{'+' if signed else ''}.1f} %"
 
 
 def tells_apart(faster: Sequence[float], slower: Sequence[float]) -> bool:

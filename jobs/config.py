@@ -151,3 +151,12 @@ class Settings(BaseSettings):
 def inherited_environment(**changes: str) -> dict[str, str]:
     """This process's environment with changes, for a program whose user sets it up there (pip)."""
     return {**os.environ, **changes}
+
+
+def env_example() -> str:
+    """The text of `.env.example`: every setting with its default, commented out."""
+    lines = ["# Every setting of forkscout; copy to .env and uncomment what you change."]
+    for name, field in Settings.model_fields.items():
+        default = "" if field.default is None else field.default
+        lines += ["", f"# {field.description}", f"# FORKSCOUT_{name.upper()}={default}"]
+    return "\n".join(lines) + "\n"

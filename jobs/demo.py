@@ -19,7 +19,7 @@ from jobs import clock, queue, up
 from jobs.config import Settings
 from jobs.db import open_database, reading
 from jobs.errors import Permanent, UsageError
-from jobs.lifecycle import LIVE
+from jobs.lifecycle import HELD, LIVE
 from jobs.model import State
 from jobs.station import is_settled
 from jobs.store import fleet, work
@@ -164,14 +164,14 @@ class _Tour:
 
 
 class _JobView:
-    """Live bars on a terminal, one line per change elsewhere."""
+    """A bar for each job that runs and a count of the rest; one line per change off a terminal."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
         self.bars = Progress(
             SpinnerColumn(),
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=20),
             TextColumn("{task.fields[note]}", markup=False),
             TimeElapsedColumn(),
             console=console,
@@ -179,39 +179,44 @@ class _JobView:
         )
         self.tasks: dict[int, TaskID] = {}
         self.told: dict[int, str] = {}
+        self.waiting: TaskID | None = None
 
     def __enter__(self) -> _JobView:
         self.bars.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self.waiting is not None:
+            self.bars.remove_task(self.waiting)
         self.bars.stop()
 
     def show(self, rows: Sequence[JobRow]) -> None:
         """Bring the view up to date."""
         for row in sorted(rows, key=lambda row: row.id or 0):
-            number = row.id or 0
-            if row.state in LIVE:
-                self._bar(number, row)
-            elif self.told.get(number) != row.state:
-                self._finished(number, row)
+            if row.state in HELD:
+                self._running(row.id or 0, row)
+            elif row.state not in LIVE and self.told.get(row.id or 0) != row.state:
+                self._finished(row.id or 0, row)
+        self._count([row for row in rows if row.state in LIVE and row.state not in HELD])
 
-    def _bar(self, number: int, row: JobRow) -> None:
+    def _running(self, number: int, row: JobRow) -> None:
         if number not in self.tasks:
-            title = Text(row.title).plain
-            self.tasks[number] = self.bars.add_task(title, total=None, note="", start=False)
-        progress = row.progress if row.state == State.RUNNING else {}
-        if progress and not self.told.get(number):
-            self.bars.start_task(self.tasks[number])
-            self.told[number] = "started"
+            self.tasks[number] = self.bars.add_task(short_title(row), total=None, note="")
             if not self.console.is_terminal:
                 self.console.print(Text(f"started: {row.title}"), soft_wrap=True)
+        progress = row.progress or {}
         self.bars.update(
             self.tasks[number],
             completed=progress.get("done") or 0,
             total=progress.get("total"),
             note=note_of(row),
         )
+
+    def _count(self, rows: Sequence[JobRow]) -> None:
+        if self.waiting is None:
+            self.waiting = self.bars.add_task("", total=None, note="", start=False)
+        words = f"{len(rows)} more jobs wait" if rows else "nothing else waits"
+        self.bars.update(self.waiting, description=words)
 
     def _finished(self, number: int, row: JobRow) -> None:
         self.told[number] = row.state
@@ -222,6 +227,11 @@ class _JobView:
         if row.message:
             line.append(f" - {row.message}", "dim")
         self.console.print(line, soft_wrap=True)
+
+
+def short_title(row: JobRow) -> str:
+    """What a job is about, without what all of them share."""
+    return row.title.partition(" with ")[0]
 
 
 def note_of(row: JobRow) -> str:
@@ -235,5 +245,5 @@ def note_of(row: JobRow) -> str:
     if done is not None and total and unit == "B":
         amount = f" {done / 1e6:.0f}/{total / 1e6:.0f} MB"
     elif done is not None and total:
-        amount = f" {done:g}/{total:g}"
+        amount = f" {done / total:.0%}"
     return f"{row.progress.get('phase', '')}{amount} {row.progress.get('note') or ''}".strip()

@@ -158,12 +158,12 @@ def bench_request(
 
 
 def publish_request(*, lane: Lane, reason: str) -> JobRequest:
-    """Write the static export; one live request stands for all that came before it."""
+    """Write the static export; one that waits stands for all that came before it."""
     return JobRequest(
         kind=Kind.PUBLISH,
         queue="publish",
         lane=lane,
-        identity=digest("publish"),
+        identity=digest("publish", reason),
         title="publish the site",
         payload=PublishPayload(reason=reason).model_dump(mode="json"),
         reason=reason,

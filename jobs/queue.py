@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -14,9 +14,6 @@ from redis.exceptions import RedisError
 from jobs.config import Settings
 
 TASK_GROUP = "forkscout.tasks"
-LOOK = {"publish": "web.look"}
-"""Which task looks into a queue; all others belong to the workers' room."""
-
 MOST_RINGS = 8
 """Doorbells kept ringing per queue; each that is heard serves until nothing is due."""
 
@@ -25,11 +22,11 @@ SOCKET_TIMEOUT_SECONDS = 5.0
 log = structlog.get_logger()
 
 
-def make_app(settings: Settings) -> Celery:
-    """The Celery app of this installation, made current for the shared tasks."""
+def make_app(settings: Settings, *, rooms: Container[str] = ()) -> Celery:
+    """The Celery app of this installation, made current for the shared tasks of `rooms`."""
     app = Celery("forkscout", broker=settings.resolved_broker_url, set_as_current=True)
     app.conf.update(
-        include=[entry.value for entry in entry_points(group=TASK_GROUP)],
+        include=[e.value for e in entry_points(group=TASK_GROUP) if e.name in rooms],
         accept_content=["json"],
         task_serializer="json",
         task_ignore_result=True,
@@ -62,6 +59,11 @@ def make_app(settings: Settings) -> Celery:
     return app
 
 
+def room_of(queue: str) -> str:
+    """The room whose tasks serve a queue."""
+    return {"scout": "scout", "publish": "web"}.get(queue, "workers")
+
+
 def send(app: Celery, task: str, queue: str, *arguments: Any) -> bool:
     """Send a message; False where the broker is away, which the sweep makes good."""
     try:
@@ -74,7 +76,7 @@ def send(app: Celery, task: str, queue: str, *arguments: Any) -> bool:
 
 def ring(app: Celery, queue: str) -> bool:
     """Say that something is due in `queue`."""
-    return send(app, LOOK.get(queue, "workers.look"), queue, queue)
+    return send(app, f"{room_of(queue)}.look", queue, queue)
 
 
 def sweep(app: Celery, due: Mapping[str, int]) -> dict[str, int]:

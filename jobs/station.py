@@ -29,7 +29,9 @@ from jobs.model import Blame, Kind, State
 from jobs.store import fleet, leases, work
 from jobs.store.leases import Lease
 
+BENCH = "bench."
 LOCK_POLL_SECONDS = 0.2
+TURN_SECONDS = 3.0
 
 log = structlog.get_logger()
 
@@ -67,7 +69,9 @@ def serve(station: Station, queue_name: str, handlers: Mapping[Kind, Handler]) -
 def _serve_one(station: Station, queue_name: str, handlers: Mapping[Kind, Handler]) -> bool:
     if not _has_due(station, queue_name):
         return False
-    alone = queue_name.startswith("bench.")
+    alone = queue_name.startswith(BENCH)
+    if not alone:
+        _let_benches_take_their_turn(station)
     with quiet_machine(
         station.settings.locks, alone=alone, give_up=partial(_is_draining, station)
     ) as free:
@@ -84,6 +88,18 @@ def _serve_one(station: Station, queue_name: str, handlers: Mapping[Kind, Handle
             stop = _work(station, held, handlers[held.kind])
     _ring_for_due(station)
     return not stop
+
+
+def _let_benches_take_their_turn(station: Station) -> None:
+    """A bench that has just become due needs a moment to hear of it before the next build."""
+    deadline = time.monotonic() + TURN_SECONDS
+    while time.monotonic() < deadline:
+        with reading(station.database) as session:
+            served = {worker.queue for worker in fleet.workers(session)}
+            due = work.due_queues(session, clock.now())
+        if not any(name.startswith(BENCH) and name in served for name in due):
+            return
+        time.sleep(LOCK_POLL_SECONDS)
 
 
 def _is_draining(station: Station) -> bool:

@@ -116,7 +116,8 @@ def submit_build(desk: Desk, *, engine_name: str, ref: str | None, rig: str) -> 
 def submit_publish(desk: Desk) -> Submitted:
     """Queue the static export."""
     with writing(desk.database) as session:
-        request = planner.publish_request(lane=Lane.ON_DEMAND, reason=ON_DEMAND)
+        reason = f"{ON_DEMAND} at {clock.now():%H:%M:%S.%f}"
+        request = planner.publish_request(lane=Lane.ON_DEMAND, reason=reason)
         found = work.enqueue(session, [request], clock.now())
     return _submitted(found)
 

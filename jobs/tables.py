@@ -2,40 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, DateTime, Dialect, Index, TypeDecorator, UniqueConstraint, text
+from sqlalchemy import Index, UniqueConstraint, text
 from sqlmodel import Field, SQLModel
 
+from jobs.columns import json_value, moment
+
 LIVE = "state in ('queued', 'blocked', 'leased', 'running')"
-
-
-class UtcDateTime(TypeDecorator[datetime]):
-    """A moment in UTC; naive values are refused, SQLite's come back aware."""
-
-    impl = DateTime(timezone=True)
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        if value is None:
-            return None
-        if value.tzinfo is None:
-            raise ValueError(f"a moment without a time zone: {value!r}")
-        return value.astimezone(UTC)
-
-    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        if value is None:
-            return None
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-
-
-def _moment(**kwargs: Any) -> Any:
-    return Field(sa_type=UtcDateTime, **kwargs)
-
-
-def _json(default: Any = dict) -> Any:
-    return Field(default_factory=default, sa_type=JSON)
 
 
 class EngineRow(SQLModel, table=True):
@@ -49,11 +24,11 @@ class EngineRow(SQLModel, table=True):
     package: str | None = None
     parent: str | None = None
     trust: str
-    branches: list[str] = _json(list)
+    branches: list[str] = json_value(list)
     newest: int = 3
-    targets: list[dict[str, Any]] = _json(list)
+    targets: list[dict[str, Any]] = json_value(list)
     retired: bool = False
-    created_at: datetime = _moment()
+    created_at: datetime = moment()
 
 
 class RevisionRow(SQLModel, table=True):
@@ -66,8 +41,8 @@ class RevisionRow(SQLModel, table=True):
     commit: str
     label: str
     order_key: str = ""
-    committed_at: datetime | None = _moment(default=None)
-    first_seen_at: datetime = _moment()
+    committed_at: datetime | None = moment(default=None)
+    first_seen_at: datetime = moment()
 
 
 class EventRow(SQLModel, table=True):
@@ -80,9 +55,10 @@ class EventRow(SQLModel, table=True):
     engine_id: int | None = Field(default=None, foreign_key="engine.id")
     revision_id: int | None = Field(default=None, foreign_key="revision.id")
     title: str
-    payload: dict[str, Any] = _json()
+    payload: dict[str, Any] = json_value()
     planned: bool = False
-    seen_at: datetime = _moment()
+    happened_at: datetime | None = moment(default=None)
+    seen_at: datetime = moment()
 
 
 class ModelFileRow(SQLModel, table=True):
@@ -95,10 +71,10 @@ class ModelFileRow(SQLModel, table=True):
     model_class: str
     quantisation: str = ""
     sha256: str = Field(index=True)
-    source: dict[str, Any] = _json()
+    source: dict[str, Any] = json_value()
     size_bytes: int | None = None
     present: bool = False
-    created_at: datetime = _moment()
+    created_at: datetime = moment()
 
 
 class StackRow(SQLModel, table=True):
@@ -109,11 +85,11 @@ class StackRow(SQLModel, table=True):
     name: str = Field(unique=True)
     engine_id: int = Field(foreign_key="engine.id")
     target: str
-    intent: dict[str, Any] = _json()
-    flags: list[str] = _json(list)
-    env: dict[str, str] = _json()
-    scenarios: list[str] = _json(list)
-    created_at: datetime = _moment()
+    intent: dict[str, Any] = json_value()
+    flags: list[str] = json_value(list)
+    env: dict[str, str] = json_value()
+    scenarios: list[str] = json_value(list)
+    created_at: datetime = moment()
 
 
 class RigRow(SQLModel, table=True):
@@ -124,8 +100,8 @@ class RigRow(SQLModel, table=True):
     name: str = Field(unique=True)
     device: str = "cpu"
     fingerprint: str = ""
-    facts: dict[str, Any] = _json()
-    created_at: datetime = _moment()
+    facts: dict[str, Any] = json_value()
+    created_at: datetime = moment()
 
 
 class WorkerRow(SQLModel, table=True):
@@ -138,8 +114,8 @@ class WorkerRow(SQLModel, table=True):
     pid: int
     draining: bool = False
     sandbox: str = ""
-    started_at: datetime = _moment()
-    beat_at: datetime = _moment()
+    started_at: datetime = moment()
+    beat_at: datetime = moment()
 
 
 class JobRow(SQLModel, table=True):
@@ -163,23 +139,23 @@ class JobRow(SQLModel, table=True):
     lane: int
     identity: str
     title: str
-    payload: dict[str, Any] = _json()
+    payload: dict[str, Any] = json_value()
     reason: str = ""
-    created_at: datetime = _moment()
-    due_at: datetime = _moment()
-    started_at: datetime | None = _moment(default=None)
-    finished_at: datetime | None = _moment(default=None)
+    created_at: datetime = moment()
+    due_at: datetime = moment()
+    started_at: datetime | None = moment(default=None)
+    finished_at: datetime | None = moment(default=None)
     blocked_by: str | None = None
     fence: int = 0
     attempts: int = 0
     leased_by: str | None = None
-    beat_at: datetime | None = _moment(default=None)
+    beat_at: datetime | None = moment(default=None)
     cancel_requested: bool = False
     failure_class: str | None = None
     blame: str | None = None
     message: str = ""
     advice: str = ""
-    progress: dict[str, Any] = _json()
+    progress: dict[str, Any] = json_value()
 
 
 class JobNeedRow(SQLModel, table=True):
@@ -205,8 +181,8 @@ class BuildRow(SQLModel, table=True):
     size_bytes: int
     duration_seconds: float
     sandbox: str
-    provenance: dict[str, Any] = _json()
-    created_at: datetime = _moment()
+    provenance: dict[str, Any] = json_value()
+    created_at: datetime = moment()
 
 
 class ResultRow(SQLModel, table=True):
@@ -235,9 +211,9 @@ class ResultRow(SQLModel, table=True):
     peak_memory_bytes: int | None = None
     boots_used: int = 0
     runs_used: int = 0
-    command: dict[str, Any] = _json()
-    environment: dict[str, Any] = _json()
-    created_at: datetime = _moment()
+    command: dict[str, Any] = json_value()
+    environment: dict[str, Any] = json_value()
+    created_at: datetime = moment()
 
 
 class BootRow(SQLModel, table=True):
@@ -251,12 +227,12 @@ class BootRow(SQLModel, table=True):
     load_seconds: float
     listener_is_child: bool
     peak_memory_bytes: int | None = None
-    facts: dict[str, Any] = _json()
-    effective: dict[str, Any] = _json()
-    props: dict[str, Any] = _json()
-    slots: list[Any] = _json(list)
-    environment: dict[str, Any] = _json()
-    started_at: datetime = _moment()
+    facts: dict[str, Any] = json_value()
+    effective: dict[str, Any] = json_value()
+    props: dict[str, Any] = json_value()
+    slots: list[Any] = json_value(list)
+    environment: dict[str, Any] = json_value()
+    started_at: datetime = moment()
 
 
 class SampleRow(SQLModel, table=True):
@@ -288,7 +264,7 @@ class SampleRow(SQLModel, table=True):
     text_sha256: str | None = None
     text_head: str = ""
     source: str = "timings"
-    timings: dict[str, Any] = _json()
+    timings: dict[str, Any] = json_value()
 
 
 class VerdictRow(SQLModel, table=True):
@@ -306,7 +282,7 @@ class VerdictRow(SQLModel, table=True):
     resolution: float | None = None
     boots: int = 0
     runs: int = 0
-    created_at: datetime = _moment()
+    created_at: datetime = moment()
 
 
 class SlotRow(SQLModel, table=True):
@@ -314,6 +290,6 @@ class SlotRow(SQLModel, table=True):
 
     __tablename__ = "slot"
     schedule: str = Field(primary_key=True)
-    slot: datetime = _moment(primary_key=True)
-    taken_at: datetime = _moment()
-    outcome: dict[str, Any] = _json()
+    slot: datetime = moment(primary_key=True)
+    taken_at: datetime = moment()
+    outcome: dict[str, Any] = json_value()

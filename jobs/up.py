@@ -245,6 +245,15 @@ def check_port(settings: Settings) -> None:
             ) from fault
 
 
+def site_answers(settings: Settings) -> bool:
+    """Whether something listens on the site's port."""
+    try:
+        with socket.create_connection((settings.host, settings.port), timeout=1):
+            return True
+    except OSError:
+        return False
+
+
 def stop_on_signals() -> threading.Event:
     """An event that Ctrl-C or a polite kill sets; a second Ctrl-C raises `KeyboardInterrupt`."""
     asked = threading.Event()

@@ -22,6 +22,9 @@ from jobs.store import fleet, leases, work
 from jobs.tables import WorkerRow
 
 QUEUES = ("scout", "build", "publish")
+CONCURRENCY = {"scout": 2}
+"""A slow source must not keep the reaper waiting; long jobs run one at a time."""
+
 PR_SET_PDEATHSIG = 1
 
 log = structlog.get_logger()
@@ -37,7 +40,7 @@ def open_station(settings: Settings, queue_name: str) -> Station:
     return Station(
         settings=settings,
         database=open_database(settings),
-        app=queue.make_app(settings),
+        app=queue.make_app(settings, rooms={queue.room_of(queue_name)}),
         name=worker_name(queue_name),
     )
 
@@ -67,7 +70,7 @@ def run(settings: Settings, queue_name: str) -> None:
                 f"--hostname={station.name}",
                 f"--queues={queue_name}",
                 "--pool=prefork",
-                "--concurrency=1",
+                f"--concurrency={CONCURRENCY.get(queue_name, 1)}",
                 "--prefetch-multiplier=1",
                 "--without-gossip",
                 "--without-mingle",

@@ -9,6 +9,7 @@ from typing import Any
 
 import structlog
 from sqlalchemy import Engine
+from sqlmodel import Session
 
 from jobs import clock, queue
 from jobs.config import Settings
@@ -23,6 +24,8 @@ from scout.reading import load
 from scout.watch import Summary, watch
 
 DEMO = "demo"
+SCHEDULE = "scout"
+"""The regular watching; other schedules are looks that somebody asked for."""
 
 log = structlog.get_logger()
 
@@ -54,6 +57,8 @@ def watch_round(station: Station, schedule: str, slot: datetime) -> None:
     with writing(station.database) as session:
         if not fleet.take_slot(session, schedule, slot, clock.now()):
             return
+        if schedule != SCHEDULE:
+            _count_as_regular(session, station.settings)
     jobs: list[JobRow] = []
     try:
         summary, jobs = look_and_plan(station.database, station.settings)
@@ -68,6 +73,13 @@ def watch_round(station: Station, schedule: str, slot: datetime) -> None:
     log.info("sources watched", **{k: len(v) for k, v in outcome.items()})
     for name in {job.queue for job in jobs}:
         queue.ring(station.app, name)
+
+
+def _count_as_regular(session: Session, settings: Settings) -> None:
+    """A look by hand stands for the regular one of this slot."""
+    now = clock.now()
+    regular = fleet.slot_of(now, minutes=settings.scout_minutes)
+    fleet.take_slot(session, SCHEDULE, regular, now)
 
 
 def told(summary: Summary, jobs: list[JobRow]) -> dict[str, Any]:

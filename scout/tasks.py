@@ -13,9 +13,7 @@ from jobs.db import reading
 from jobs.station import Station, reap
 from jobs.store import fleet, work
 from jobs.worker import open_station
-from scout.rounds import watch_round
-
-SCHEDULE = "scout"
+from scout.rounds import SCHEDULE, watch_round
 
 
 @lru_cache(maxsize=1)

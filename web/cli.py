@@ -25,7 +25,10 @@ JSON = typer.Option(False, "--json", help="Print JSON instead of a table.")
 
 @app.command()
 def web() -> None:
-    """Serve the live site until Ctrl-C (FORKSCOUT_HOST, FORKSCOUT_PORT)."""
+    """Serve the live site until Ctrl-C.
+
+    Example: `FORKSCOUT_PORT=9000 forkscout web`
+    """
     settings = Settings()
     listener = listen(settings.host, settings.port)
     engine = db.open_database(settings)
@@ -42,7 +45,10 @@ def web() -> None:
 
 @app.command()
 def publish() -> None:
-    """Write the static site and print the path of its front page (FORKSCOUT_SITE)."""
+    """Write the static site and print the path of its front page.
+
+    Example: `FORKSCOUT_SITE=public forkscout publish`
+    """
     settings = Settings()
     engine = db.open_database(settings)
     typer.echo(export(engine, settings.resolved_site, site=site_of(settings)))
@@ -50,7 +56,10 @@ def publish() -> None:
 
 @app.command()
 def leaderboard(as_json: bool = JSON) -> None:
-    """Print the leaderboard, the same entries in the same order as on the site."""
+    """Print the leaderboard, the same entries in the same order as on the site.
+
+    Example: `forkscout leaderboard --json`
+    """
     settings = Settings()
     site = site_of(settings)
     with db.reading(db.open_database(settings)) as session:

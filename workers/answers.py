@@ -69,14 +69,22 @@ def ask(
     rules: Sequence[FailureRule],
     patience: Patience,
     control: Control,
+    on_tokens: Callable[[int], None] = lambda _tokens: None,
 ) -> Answer:
     """The answer to one request. Raises JobFailure, or Stopped within a moment of a cancel.
+
+    `on_tokens` hears about once a second how many tokens have come.
 
     A raise leaves the stream open: the caller ends the server, which ends the stream.
     """
     stream = client.stream(request, limits_for(tokens))
     arrivals, end = _collect(
-        stream, tokens=tokens, phase=phase, process=process, patience=patience, control=control
+        stream,
+        phase=phase,
+        process=process,
+        patience=patience,
+        control=control,
+        on_tokens=on_tokens,
     )
     if end is not None and end.flooded:
         raise JobFailure(
@@ -110,11 +118,11 @@ def ask(
 def _collect(
     stream: Stream,
     *,
-    tokens: int,
     phase: str,
     process: Process,
     patience: Patience,
     control: Control,
+    on_tokens: Callable[[int], None],
 ) -> tuple[list[Arrival], End | None]:
     arrivals: list[Arrival] = []
     token = 0
@@ -134,7 +142,7 @@ def _collect(
         elif process.poll() is not None:
             return arrivals, None
         if now - reported_at > REPORT_SECONDS:
-            control.report(phase, done=token, total=tokens, unit="tokens")
+            on_tokens(token)
             reported_at = now
         allowed = patience.token_stall_seconds if token else patience.first_token_seconds
         if now - heard_at > allowed or now - began_at > patience.request_seconds:

@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -178,7 +178,15 @@ def _measured(
 
     try:
         for run in range(plan.runs + 1):
-            measurement = _one_run(plan, place, server, run, control, patience)
+            measurement = _one_run(
+                plan,
+                place,
+                server,
+                boot=boot.number,
+                run=run,
+                control=control,
+                patience=patience,
+            )
             measurements.append(_limited_by(short, measurement))
             if run == 0:
                 server.usage.mark()
@@ -191,11 +199,44 @@ def _measured(
     return with_runs()
 
 
+@dataclass(frozen=True)
+class _Progress:
+    """How far the whole bench is, in requests; a request half answered counts half."""
+
+    plan: Plan
+    control: Control
+    boot: int
+    run: int
+
+    def tell(self, tokens: int) -> None:
+        plan = self.plan
+        requests = plan.runs + 1
+        boots = max(plan.boots, self.boot)
+        before = (self.boot - 1) * requests + self.run
+        share = min(1.0, tokens / plan.scenario.tokens)
+        what = f"run {self.run} of {plan.runs}" if self.run else "warm-up"
+        self.control.report(
+            "measure",
+            done=round(before + share, 2),
+            total=boots * requests,
+            unit="requests",
+            note=f"boot {self.boot} of {boots}, {what}",
+        )
+
+
 def _one_run(
-    plan: Plan, place: Place, server: Server, run: int, control: Control, patience: Patience
+    plan: Plan,
+    place: Place,
+    server: Server,
+    *,
+    boot: int,
+    run: int,
+    control: Control,
+    patience: Patience,
 ) -> Measurement:
     phase = f"run {run} of {plan.runs}" if run else autopsy.FIRST_REQUEST
-    control.report(phase, done=0, total=plan.scenario.tokens, unit="tokens")
+    progress = _Progress(plan, control, boot=boot, run=run)
+    progress.tell(0)
     check_alive(server, place, plan.engine, phase=phase)
     answer = ask(
         server.client,
@@ -207,6 +248,7 @@ def _one_run(
         rules=plan.engine.FAILURES,
         patience=patience,
         control=control,
+        on_tokens=progress.tell,
     )
     return plan.engine.measure(
         answer.arrivals,

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from sqlmodel import Session
 
-from jobs import clock, compare, planner
+from jobs import clock, compare, git, planner
 from jobs.compare import BootRuns
 from jobs.control import Control
 from jobs.db import reading, writing
@@ -26,15 +26,20 @@ from jobs.store import fleet, results, work
 from jobs.store.leases import Lease
 from jobs.tables import BuildRow, ModelFileRow, ResultRow
 from workers import artifacts
-from workers.bench import run_bench
+from workers.bench import run_boot
 from workers.errands import ARTIFACT_PLACE, Errand, Subject, model_file, read_subject
 from workers.flags import flags_in
 from workers.host import fingerprint, machine_facts
 from workers.plan import Place, Plan, interpreter_mounts, launcher_of
+from workers.quiet import disturbance, marked, wait_for_quiet
 from workers.sandbox import Limits, Mount, Sandbox
 
 MEMORY_SPARE = 0.9
 """Share of the machine's memory a server may take before it is ended."""
+
+
+PATIENCE = 2
+"""How many times the asked boots may be tried before a noisy machine makes a tainted result."""
 
 
 @dataclass(frozen=True)
@@ -56,19 +61,33 @@ def bench(station: Station, held: Lease, control: Control) -> Record:
     errand = Errand(station, held, control)
     prepared = _prepare(errand, wanted)
     facts = machine_facts()
-    boots = run_bench(
-        prepared.plan,
-        Place(
-            sandbox=prepared.sandbox,
-            limits=Limits(memory_bytes=int(facts["memory_gib"] * 2**30 * MEMORY_SPARE)),
-            runtime=station.settings.runtime,
-            log=errand.log,
-            marker=errand.marker,
-        ),
-        control=control,
-        keep=lambda boot: _keep(errand, boot),
+    place = Place(
+        sandbox=prepared.sandbox,
+        limits=Limits(memory_bytes=int(facts["memory_gib"] * 2**30 * MEMORY_SPARE)),
+        runtime=station.settings.runtime,
+        log=errand.log,
+        marker=errand.marker,
     )
+    boots = _undisturbed(errand, prepared.plan, place)
     return lambda session: _record(session, held, prepared, boots, facts)
+
+
+def _undisturbed(errand: Errand, plan: Plan, place: Place) -> list[Boot]:
+    """Boot until enough boots were left alone, or `PATIENCE` runs out; all of them are kept."""
+    boots: list[Boot] = []
+    alone = 0
+    while alone < plan.boots and len(boots) < PATIENCE * plan.boots:
+        wait_for_quiet(errand.control)
+        boot = run_boot(
+            plan,
+            place,
+            number=len(boots) + 1,
+            control=errand.control,
+            keep=lambda boot: _keep(errand, boot),
+        )
+        boots.append(marked(boot))
+        alone += not disturbance(boot)
+    return boots
 
 
 def _keep(errand: Errand, boot: Boot) -> None:
@@ -260,7 +279,7 @@ def _command(bench: _Bench, boots: Sequence[Boot]) -> dict[str, Any]:
         "env": dict(plan.env),
         "request": {"path": request.path, "body": dict(request.body)},
         "build": bench.build.provenance.get("steps", []),
-        "source": f"{revision.source} {revision.commit}",
+        "source": _source_command(bench),
         "artifact_sha256": bench.build.artifact,
         "weights_sha256": bench.model.sha256,
         "forkscout": (
@@ -269,6 +288,21 @@ def _command(bench: _Bench, boots: Sequence[Boot]) -> dict[str, Any]:
             f"--context {wanted.context_tokens} --runs {wanted.runs} --boots {wanted.boots}"
         ),
     }
+
+
+def _source_command(bench: _Bench) -> str:
+    """How to get exactly this source without us."""
+    revision, engine = bench.subject.revision, bench.subject.engine_row
+    if engine.repo:
+        url = git.repo_url(engine.repo)
+        return (
+            f"git clone --filter=blob:none {url} source && "
+            f"git -C source checkout --detach {revision.commit}"
+        )
+    return (
+        f"python -m pip download --no-deps --only-binary=:all: "
+        f"{engine.package}=={revision.label}  # wheel sha256 {revision.commit}"
+    )
 
 
 def _placed(word: str, places: dict[str, str]) -> str:

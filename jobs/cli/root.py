@@ -17,8 +17,8 @@ from jobs.errors import ScoutError
 COMMAND_GROUP = "forkscout.commands"
 
 
-def build_app() -> typer.Typer:
-    """The command line with the commands of every room that is installed."""
+def build_app(wanted: str = "") -> typer.Typer:
+    """The command line; rooms are not loaded for a command that is ours, so that it starts fast."""
     app = typer.Typer(
         name="forkscout",
         help="Watches forks of LLM engines, builds and benches what moved, and ranks it.",
@@ -28,16 +28,22 @@ def build_app() -> typer.Typer:
     )
     app.add_typer(run.app)
     app.add_typer(work.app)
-    for entry in sorted(entry_points(group=COMMAND_GROUP), key=lambda entry: entry.name):
-        app.add_typer(entry.load())
+    if wanted not in _names(run.app) | _names(work.app):
+        for entry in sorted(entry_points(group=COMMAND_GROUP), key=lambda entry: entry.name):
+            app.add_typer(entry.load())
     return app
+
+
+def _names(app: typer.Typer) -> set[str]:
+    commands = {c.name or getattr(c.callback, "__name__", "") for c in app.registered_commands}
+    return commands | {str(group.name) for group in app.registered_groups}
 
 
 def main() -> None:
     """Run the command line; exit 2 for a wrong wish, 1 for a failure."""
     log.configure()
     try:
-        build_app()()
+        build_app(next(iter(sys.argv[1:]), ""))()
     except ScoutError as fault:
         complain(fault.message, fault.advice)
         sys.exit(fault.exit_code)

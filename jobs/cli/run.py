@@ -39,6 +39,7 @@ def up() -> None:
         up_run.check_port(settings)
         asked = up_run.stop_on_signals()
         with up_run.running(settings) as supervisor:
+            supervisor.watch(lambda: asked.is_set() or up_run.site_answers(settings))
             console.print(f"forkscout is up: http://{settings.host}:{settings.port}")
             console.print("Ctrl-C drains and stops everything.", style="dim")
             supervisor.watch(asked.is_set)

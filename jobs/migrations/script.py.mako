@@ -6,7 +6,7 @@ import sqlalchemy as sa
 import sqlmodel
 from alembic import op
 ${imports if imports else ""}
-from jobs.tables import UtcDateTime
+from jobs.columns import UtcDateTime
 
 revision = ${repr(up_revision)}
 down_revision = ${repr(down_revision)}

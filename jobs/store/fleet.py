@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select
 
+from jobs.store.catalog import ensure_rig
 from jobs.tables import RigRow, SlotRow, WorkerRow
 
 
@@ -59,21 +60,11 @@ def workers(session: Session) -> Sequence[WorkerRow]:
     return session.exec(select(WorkerRow).order_by(col(WorkerRow.queue))).all()
 
 
-def rig(session: Session, name: str, now: datetime) -> RigRow:
-    """The rig of this name, made on first sight."""
-    row = session.exec(select(RigRow).where(RigRow.name == name)).first()
-    if row is None:
-        row = RigRow(name=name, created_at=now)
-        session.add(row)
-        session.flush()
-    return row
-
-
 def describe_rig(
     session: Session, name: str, fingerprint: str, facts: Mapping[str, Any], now: datetime
 ) -> RigRow:
     """Store what the machine says of itself."""
-    row = rig(session, name, now)
+    row, _ = ensure_rig(session, name, now=now)
     row.fingerprint, row.facts = fingerprint, dict(facts)
     session.add(row)
     session.flush()

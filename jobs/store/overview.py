@@ -9,6 +9,7 @@ from dataclasses import replace
 from sqlalchemy import ColumnElement, func, literal, tuple_
 from sqlmodel import Session, SQLModel, col, select
 
+from jobs.columns import UtcDateTime
 from jobs.model import Kind, State
 from jobs.store.board import newest_entries
 from jobs.store.shown import (
@@ -28,7 +29,6 @@ from jobs.tables import (
     JobRow,
     ResultRow,
     RevisionRow,
-    UtcDateTime,
     WorkerRow,
 )
 

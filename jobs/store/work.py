@@ -31,7 +31,7 @@ def enqueue(
     for request in requests:
         if request.identity in found:
             continue
-        live = live_with_identity(session, request.identity)
+        live = live_with_identity(session, request.identity) or _waiting_twin(session, request)
         if live is not None:
             _hurry(session, live, request)
             found[request.identity] = live
@@ -46,6 +46,16 @@ def live_with_identity(session: Session, identity: str) -> JobRow | None:
     """The one job that is queued, blocked or running for this question."""
     query = select(JobRow).where(JobRow.identity == identity, col(JobRow.state).in_(LIVE))
     return session.exec(query).one_or_none()
+
+
+def _waiting_twin(session: Session, request: JobRequest) -> JobRow | None:
+    """A publish that waits will show all there is; one that runs may have read already."""
+    if request.kind is not Kind.PUBLISH:
+        return None
+    query = select(JobRow).where(
+        JobRow.kind == Kind.PUBLISH.value, JobRow.state == State.QUEUED.value
+    )
+    return session.exec(query).first()
 
 
 def _hurry(session: Session, job: JobRow, request: JobRequest) -> None:

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 import sqlmodel
 from alembic import op
 
-from jobs.tables import UtcDateTime
+from jobs.columns import UtcDateTime
 
 revision = "0001"
 down_revision = None

@@ -9,6 +9,10 @@ from jobs.engines.base import classify
 from jobs.model import Blame
 
 LINES = [
+    ("compile_error", "/build/source/src/llama-context.cpp:4277:78: error: unable to deduce 'x'"),
+    ("compile_error", "kernel.cu(12): error: identifier is undefined"),
+    ("link_error", "main.cpp:(.text+0x5): undefined reference to `llama_foo()'"),
+    ("configure_error", "CMake Error at CMakeLists.txt:3 (find_package):"),
     ("bad_flag", "error: invalid argument: --mmap"),
     ("removed_flag", "error: the argument has been removed. use --spec-draft-n-max"),
     ("bad_value", 'error while handling argument "-c": stoi'),

@@ -176,6 +176,6 @@ def test_the_method_page_quotes_the_constants_by_name() -> None:
 
 
 def test_an_engine_without_revisions_says_so() -> None:
-    """A watched engine that no source has looked at yet is no empty table."""
+    """An engine without results is no empty table: the page says how to get one."""
     found = ShownEngine("buun", "llama.cpp", "a/b", None, None, "auto", ("main",), False, ())
-    assert "No revision seen yet" in _html(pages.engines((found,)))
+    assert "forkscout submit bench --engine buun" in _html(pages.engines((found,)))

@@ -1,0 +1,36 @@
+"""Column types every table uses: moments in UTC and JSON; no naive time ever reaches a row."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import JSON, DateTime, Dialect, TypeDecorator
+from sqlmodel import Field
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """A moment in UTC; naive values are refused, SQLite's come back aware."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError(f"a moment without a time zone: {value!r}")
+        return value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+def moment(**kwargs: Any) -> Any:
+    return Field(sa_type=UtcDateTime, **kwargs)
+
+
+def json_value(default: Any = dict) -> Any:
+    return Field(default_factory=default, sa_type=JSON)

@@ -1,0 +1,82 @@
+"""Rows of what sources saw of the outside world; storage only, like `jobs.tables`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import UniqueConstraint
+from sqlmodel import Field, SQLModel
+
+from jobs.columns import json_value, moment
+
+
+class RepositoryRow(SQLModel, table=True):
+    """A repository of the fork network; its numeric id is its identity, its name a label."""
+
+    __tablename__ = "repository"
+    id: int | None = Field(default=None, primary_key=True)
+    github_id: int | None = Field(default=None, unique=True)
+    full_name: str = Field(index=True)
+    engine_id: int | None = Field(default=None, foreign_key="engine.id")
+    parent_github_id: int | None = Field(default=None, index=True)
+    root_github_id: int | None = None
+    depth: int | None = None
+    tier: int = 3
+    default_branch: str | None = None
+    description: str = ""
+    stars: int = 0
+    forks_count: int = 0
+    archived: bool = False
+    disabled: bool = False
+    created_at: datetime | None = moment(default=None)
+    pushed_at: datetime | None = moment(default=None)
+    state: str = "known"
+    misses: int = 0
+    facts: dict[str, Any] = json_value()
+    first_seen_at: datetime = moment()
+    last_seen_at: datetime = moment()
+
+
+class RefRow(SQLModel, table=True):
+    """A branch or tag of a repository as git last showed it; `gone_at` once it was deleted."""
+
+    __tablename__ = "ref"
+    __table_args__ = (UniqueConstraint("repository_id", "name"),)
+    id: int | None = Field(default=None, primary_key=True)
+    repository_id: int = Field(foreign_key="repository.id", index=True)
+    name: str
+    oid: str
+    first_seen_at: datetime = moment()
+    changed_at: datetime = moment()
+    gone_at: datetime | None = moment(default=None)
+
+
+class SourceStateRow(SQLModel, table=True):
+    """What a source must remember between looks: ETags, cursors, quota, cool-downs."""
+
+    __tablename__ = "source_state"
+    key: str = Field(primary_key=True)
+    etag: str | None = None
+    cursor: dict[str, Any] = json_value()
+    status: int | None = None
+    failures: int = 0
+    retry_at: datetime | None = moment(default=None)
+    updated_at: datetime = moment()
+
+
+class LinkedIssueRow(SQLModel, table=True):
+    """An issue or pull request that a person wants to hear about."""
+
+    __tablename__ = "linked_issue"
+    __table_args__ = (UniqueConstraint("full_name", "number"),)
+    id: int | None = Field(default=None, primary_key=True)
+    full_name: str
+    number: int
+    note: str = ""
+    title: str = ""
+    kind: str = "issue"
+    state: str = "unknown"
+    facts: dict[str, Any] = json_value()
+    moved_at: datetime | None = moment(default=None)
+    created_at: datetime = moment()
