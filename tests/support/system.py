@@ -89,7 +89,8 @@ class System:
     def __init__(self, folder: Path, **environment: str) -> None:
         self.folder = folder
         self.home = folder / "v"
-        self.environment = {"FORKSCOUT_PORT": str(free_port()), **environment}
+        own = {"FORKSCOUT_PORT": str(free_port()), "FORKSCOUT_QUIET_SECONDS": "0"}
+        self.environment = own | environment
         self._started: list[Running] = []
 
     @property
