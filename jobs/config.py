@@ -4,25 +4,35 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+import stat
 import tempfile
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
+from urllib.parse import quote
 
-from pydantic import Field
+from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-RIG_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
-"""A rig names a queue, a lock file and a page; nothing in it may lead elsewhere."""
+from jobs.model import RIG_NAME
 
 SOCKET_PATH_LIMIT = 100  # sun_path holds 108 bytes; the rest is room for a file name
+ENV_PREFIX = "FORKSCOUT_"
+
+_PLAIN_PATH = re.compile(r"[A-Za-z0-9/._-]+", re.ASCII)
 
 
 class Settings(BaseSettings):
     """Every setting, read from `FORKSCOUT_*` variables or an `.env` file."""
 
     model_config = SettingsConfigDict(
-        env_prefix="FORKSCOUT_", env_file=".env", extra="ignore", frozen=True
+        env_prefix=ENV_PREFIX,
+        env_file=".env",
+        env_ignore_empty=True,
+        extra="ignore",
+        frozen=True,
+        allow_inf_nan=False,
     )
 
     home: Path = Field(Path("var"), description="folder of everything this installation keeps")
@@ -37,7 +47,9 @@ class Settings(BaseSettings):
     site: Path | None = Field(
         None, description="static export; empty means site/ in the home folder"
     )
-    rig: str = Field("cpu", pattern=RIG_NAME, description="name of this machine's rig")
+    rig: str = Field(
+        "cpu", pattern=rf"^{RIG_NAME.pattern}$", description="name of this machine's rig"
+    )
     sandbox: Literal["auto", "bubblewrap", "none"] = Field(
         "auto", description="auto, bubblewrap, or none (packages only)"
     )
@@ -57,6 +69,23 @@ class Settings(BaseSettings):
     )
     max_attempts: int = Field(3, ge=1, description="losses after which a job is a dead letter")
 
+    @field_validator("home", mode="after")
+    @classmethod
+    def _home_is_text(cls, home: Path) -> Path:
+        if not str(home.absolute()).isprintable():
+            raise ValueError("must be a path of printable UTF-8 text")
+        return home
+
+    @model_validator(mode="after")
+    def _a_lease_outlives_its_beats(self) -> Self:
+        if self.lease_seconds <= self.heartbeat_seconds:
+            raise ValueError(
+                f"{ENV_PREFIX}LEASE_SECONDS ({self.lease_seconds:g}) must be longer than "
+                f"{ENV_PREFIX}HEARTBEAT_SECONDS ({self.heartbeat_seconds:g}), "
+                "or every running job is taken back"
+            )
+        return self
+
     @cached_property
     def root(self) -> Path:
         """The home folder as an absolute path."""
@@ -65,7 +94,7 @@ class Settings(BaseSettings):
     @property
     def resolved_database_url(self) -> str:
         """The database's address, the default filled in."""
-        return self.database_url or f"sqlite:///{self.root / 'forkscout.sqlite'}"
+        return self.database_url or f"sqlite:///{quote(str(self.root / 'forkscout.sqlite'))}"
 
     @property
     def broker_socket(self) -> Path:
@@ -84,9 +113,12 @@ class Settings(BaseSettings):
 
     @property
     def runtime(self) -> Path:
-        """Folder for sockets; in the temporary folder where the home's path is too long for one."""
+        """Folder for sockets; in the temporary folder where the home's path does not suit one.
+
+        A socket's path is short, and stands in addresses where only plain signs mean themselves.
+        """
         inside = self.root / "run"
-        if len(os.fsencode(inside)) < SOCKET_PATH_LIMIT - 40:
+        if len(os.fsencode(inside)) < SOCKET_PATH_LIMIT - 40 and _PLAIN_PATH.fullmatch(str(inside)):
             return inside
         digest = hashlib.sha256(os.fsencode(self.root)).hexdigest()[:12]
         return Path(tempfile.gettempdir()) / f"forkscout-{os.getuid()}-{digest}"
@@ -138,8 +170,9 @@ class Settings(BaseSettings):
         """Make the folders; the home is private to its owner."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.runtime.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if self.runtime.stat().st_uid != os.getuid():
-            raise PermissionError(f"{self.runtime} belongs to somebody else")
+        found = self.runtime.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
+            raise PermissionError(f"{self.runtime} is not a folder that only we can write to")
         for folder in (
             self.artifacts,
             self.weights,

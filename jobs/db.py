@@ -11,10 +11,14 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from alembic.util import CommandError
 from sqlalchemy import Connection, Engine, event
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlmodel import Session, create_engine
 
 from jobs.config import Settings
+from jobs.errors import Permanent, UsageError
 
 BUSY_SECONDS = 30.0
 
@@ -60,12 +64,41 @@ def reading(engine: Engine) -> Iterator[Session]:
 
 
 def open_database(settings: Settings) -> Engine:
-    """The installation's database: folders made, schema the newest."""
+    """The installation's database: folders made, schema the newest.
+
+    Raises `UsageError` for an address that names none, `Permanent` where it does not answer or
+    was written by a newer forkscout.
+    """
     settings.prepare()
-    engine = connect(settings.resolved_database_url)
-    if _schema(engine) != _newest_schema():
-        migrate(settings.resolved_database_url)
+    url = settings.resolved_database_url
+    with _in_plain_words(url):
+        engine = connect(url)
+        if _schema(engine) != _newest_schema():
+            migrate(url)
     return engine
+
+
+@contextmanager
+def _in_plain_words(url: str) -> Iterator[None]:
+    try:
+        yield
+    except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as fault:
+        raise UsageError(
+            "FORKSCOUT_DATABASE_URL is no address of SQLite or PostgreSQL",
+            advice="write postgresql+psycopg://user@host/name, or leave it empty for SQLite",
+        ) from fault
+    except DBAPIError as fault:
+        shown = make_url(url).render_as_string(hide_password=True)
+        says = " ".join(str(fault.orig).split())
+        raise Permanent(
+            f"the database {shown} does not answer: {says}",
+            advice="start it, or look at FORKSCOUT_DATABASE_URL, FORKSCOUT_HOME and the disk",
+        ) from fault
+    except CommandError as fault:
+        raise Permanent(
+            f"this forkscout does not know the schema of its database ({fault})",
+            advice="it was written by a newer forkscout: use that one, or another FORKSCOUT_HOME",
+        ) from fault
 
 
 def _schema(engine: Engine) -> str | None:
@@ -75,7 +108,8 @@ def _schema(engine: Engine) -> str | None:
 
 def _alembic() -> Config:
     config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    folder = str(Path(__file__).parent / "migrations")
+    config.set_main_option("script_location", folder.replace("%", "%%"))
     return config
 
 

@@ -24,6 +24,7 @@ from jobs.model import State
 from jobs.station import is_settled
 from jobs.store import fleet, work
 from jobs.tables import JobRow
+from jobs.terminal import printable
 from jobs.up import Supervisor
 
 SCHEDULE = "demo"
@@ -97,10 +98,10 @@ class _Tour:
         if outcome is None:
             return None
         for problem in outcome.get("problems", ()):
-            self.console.print(Text.assemble(("problem: ", "yellow"), str(problem)))
+            self.console.print(Text.assemble(("problem: ", "yellow"), printable(str(problem))))
         fresh = outcome.get("new", [])
         for title in fresh:
-            self.console.print(Text.assemble(("new: ", "green"), str(title)))
+            self.console.print(Text.assemble(("new: ", "green"), printable(str(title))))
         if not fresh:
             self.console.print("Nothing new since the last look.")
         return outcome
@@ -155,10 +156,11 @@ class _Tour:
             self.console.print(Text.assemble("Site: ", (str(page), "bold")), soft_wrap=True)
         for row in failed:
             self.console.print(
-                Text(f"job {row.id} ({row.title}) is {row.state}: {row.message}", "red"),
+                Text(printable(f"job {row.id} ({row.title}) is {row.state}: {row.message}"), "red"),
                 soft_wrap=True,
             )
-            self.console.print(Text(f"  next: {row.advice or f'forkscout logs {row.id}'}"))
+            advice = printable(row.advice) or f"forkscout logs {row.id}"
+            self.console.print(Text(f"  next: {advice}"), soft_wrap=True)
         nothing_seen = bool(sighted.get("problems")) and not page.exists()
         return 1 if failed or nothing_seen or board.returncode else 0
 
@@ -203,7 +205,7 @@ class _JobView:
         if number not in self.tasks:
             self.tasks[number] = self.bars.add_task(short_title(row), total=None, note="")
             if not self.console.is_terminal:
-                self.console.print(Text(f"started: {row.title}"), soft_wrap=True)
+                self.console.print(Text(f"started: {printable(row.title)}"), soft_wrap=True)
         progress = row.progress or {}
         self.bars.update(
             self.tasks[number],
@@ -223,15 +225,15 @@ class _JobView:
         if number in self.tasks:
             self.bars.remove_task(self.tasks.pop(number))
         style = "green" if row.state == State.SUCCEEDED else "red"
-        line = Text.assemble((f"{row.state}: ", style), row.title)
+        line = Text.assemble((f"{row.state}: ", style), printable(row.title))
         if row.message:
-            line.append(f" - {row.message}", "dim")
+            line.append(f" - {printable(row.message)}", "dim")
         self.console.print(line, soft_wrap=True)
 
 
 def short_title(row: JobRow) -> str:
     """What a job is about, without what all of them share."""
-    return row.title.partition(" with ")[0]
+    return printable(row.title.partition(" with ")[0])
 
 
 def note_of(row: JobRow) -> str:
@@ -246,4 +248,5 @@ def note_of(row: JobRow) -> str:
         amount = f" {done / 1e6:.0f}/{total / 1e6:.0f} MB"
     elif done is not None and total:
         amount = f" {done / total:.0%}"
-    return f"{row.progress.get('phase', '')}{amount} {row.progress.get('note') or ''}".strip()
+    words = f"{row.progress.get('phase', '')}{amount} {row.progress.get('note') or ''}"
+    return printable(words).strip()

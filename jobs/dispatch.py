@@ -106,6 +106,7 @@ def bench_requests(
 
 def plan_events(session: Session, now: datetime) -> list[JobRow]:
     """Queue what the events not yet planned ask for; the jobs that are new."""
+    work.take_turn(session)
     query = select(EventRow).where(col(EventRow.planned).is_(False)).order_by(col(EventRow.id))
     queued: dict[int, JobRow] = {}
     for event in session.exec(query).all():

@@ -9,6 +9,9 @@ from datetime import datetime
 from enum import IntEnum, StrEnum
 from typing import Any
 
+RIG_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}", re.ASCII)
+"""A rig's name; it stands in queue names, file names and addresses."""
+
 
 class Kind(StrEnum):
     """What a job does."""

@@ -85,9 +85,16 @@ def _serve_one(station: Station, queue_name: str, handlers: Mapping[Kind, Handle
             return False
         with structlog.contextvars.bound_contextvars(job_id=held.job_id, fence=held.fence):
             log.info("job leased", title=held.title, attempt=held.attempts)
-            stop = _work(station, held, handlers[held.kind])
+            stop = _work(station, held, handlers.get(held.kind, _unknown))
     _ring_for_due(station)
     return not stop
+
+
+def _unknown(_station: Station, held: Lease, _control: Control) -> Record:
+    raise Permanent(
+        f"no worker of this release can do a {held.kind} job in this queue",
+        advice="the row was written by another release; cancel it or run that one",
+    )
 
 
 def _let_benches_take_their_turn(station: Station) -> None:

@@ -182,6 +182,7 @@ def _resolve_git(desk: Desk, engine: EngineRow, ref: str | None) -> RevisionRow:
 
 
 def _stored(session: Session, engine: EngineRow, revision: RevisionRow) -> RevisionRow:
+    catalog.lock_engine(session, cast(int, engine.id))
     return catalog.add_revision(
         session,
         engine_id=cast(int, engine.id),

@@ -17,7 +17,8 @@ from jobs import clock, queue
 from jobs.config import Settings
 from jobs.db import open_database, writing
 from jobs.errors import UsageError
-from jobs.station import Station
+from jobs.model import RIG_NAME
+from jobs.station import BENCH, Station
 from jobs.store import fleet, leases, work
 from jobs.tables import WorkerRow
 
@@ -26,6 +27,7 @@ CONCURRENCY = {"scout": 2}
 """A slow source must not keep the reaper waiting; long jobs run one at a time."""
 
 PR_SET_PDEATHSIG = 1
+SERVED = "FORKSCOUT_QUEUE"
 
 log = structlog.get_logger()
 
@@ -33,6 +35,19 @@ log = structlog.get_logger()
 def worker_name(queue_name: str) -> str:
     """Stable over restarts, so that a worker finds what its last life held."""
     return f"{queue_name}@{socket.gethostname()}"
+
+
+def served_queue() -> str:
+    """The queue that this process and its children serve; empty outside of a worker."""
+    return os.environ.get(SERVED, "")
+
+
+def is_ours(queue_name: str) -> bool:
+    """Whether a doorbell means us; a message decides neither which jobs we take nor our name."""
+    if queue_name != served_queue():
+        log.warning("doorbell of another queue ignored", queue=str(queue_name)[:80])
+        return False
+    return True
 
 
 def open_station(settings: Settings, queue_name: str) -> Station:
@@ -47,7 +62,8 @@ def open_station(settings: Settings, queue_name: str) -> Station:
 
 def run(settings: Settings, queue_name: str) -> None:
     """Work until told to stop; raises `UsageError` where this queue is already served here."""
-    if queue_name not in QUEUES and not queue_name.startswith("bench."):
+    rig = queue_name.removeprefix(BENCH)
+    if queue_name not in QUEUES and (rig == queue_name or not RIG_NAME.fullmatch(rig)):
         raise UsageError(
             f"there is no queue {queue_name!r}", advice="queues: scout, build, publish, bench.RIG"
         )
@@ -63,7 +79,7 @@ def run(settings: Settings, queue_name: str) -> None:
         station = open_station(settings, queue_name)
         _take_back(station)
         _listen(station, queue_name)
-        os.environ["FORKSCOUT_QUEUE"] = queue_name
+        os.environ[SERVED] = queue_name
         station.app.worker_main(
             [
                 "worker",

@@ -19,6 +19,7 @@ from jobs import clock, queue
 from jobs.config import Settings
 from jobs.db import open_database, reading, writing
 from jobs.store import catalog
+from jobs.terminal import printable
 from scout.loading import apply
 from scout.reading import load
 from scout.rounds import look_and_plan
@@ -142,7 +143,7 @@ def run(as_json: AsJson = False) -> None:
         summary, jobs = look_and_plan(
             database,
             settings,
-            on_look=lambda name: typer.echo(f"looking at {name} ...", err=True),
+            on_look=lambda name: typer.echo(f"looking at {printable(name)} ...", err=True),
         )
     if jobs:
         celery = queue.make_app(settings)
@@ -153,7 +154,7 @@ def run(as_json: AsJson = False) -> None:
     else:
         _tell(summary)
         for job in jobs:
-            typer.echo(f"queued job {job.id}: {job.title}")
+            typer.echo(f"queued job {job.id}: {printable(job.title)}")
     if summary.troubles:
         raise typer.Exit(1)
 
@@ -169,15 +170,15 @@ def _as_json(summary: Summary) -> dict[str, object]:
 
 def _tell(summary: Summary) -> None:
     for name, labels in summary.looked.items():
-        typer.echo(f"{name}: {', '.join(labels) or 'nothing offered'}")
+        typer.echo(printable(f"{name}: {', '.join(labels) or 'nothing offered'}"))
     for news in summary.new:
-        typer.echo(f"new: {news.title}")
+        typer.echo(printable(f"new: {news.title}"))
     for name in summary.unwatched:
         typer.echo(f"{name}: its repository is not watched yet, bench a commit of it by hand")
     for trouble in summary.troubles:
-        typer.echo(f"{trouble.engine}: {trouble.message}", err=True)
+        typer.echo(printable(f"{trouble.engine}: {trouble.message}"), err=True)
         if trouble.advice:
-            typer.echo(f"  {trouble.advice}", err=True)
+            typer.echo(printable(f"  {trouble.advice}"), err=True)
     if not summary.new:
         typer.echo("nothing new")
 
@@ -212,4 +213,4 @@ def events(
     if not rows:
         typer.echo("nothing was seen yet: forkscout scout run")
     for row in rows:
-        typer.echo(f"{row.seen_at:%Y-%m-%d %H:%M} UTC  {row.title}")
+        typer.echo(f"{row.seen_at:%Y-%m-%d %H:%M} UTC  {printable(row.title)}")

@@ -56,7 +56,8 @@ def shipped(name: str) -> Path:
 
 def load(path: Path) -> WatchList:
     """The watch list in a file; a bare word such as `demo` names a shipped one."""
-    if not path.exists() and path.name == str(path) and shipped(path.name).exists():
+    bare = path.name == str(path)
+    if bare and (path.is_dir() or not path.exists()) and shipped(path.name).exists():
         path = shipped(path.name)
     try:
         with path.open("rb") as file:

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from packaging.version import InvalidVersion, Version
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, StrictStr
 
+from jobs.model import RIG_NAME
 from jobs.pip import PACKAGE_NAME
 
 DRIVEN_FAMILIES = ("llama.cpp", "xllamacpp")
@@ -61,9 +62,7 @@ Name = Annotated[
 ]
 RigName = Annotated[
     str,
-    AfterValidator(
-        _shaped(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}", "a rig's name of letters, digits and _ -")
-    ),
+    AfterValidator(_shaped(RIG_NAME.pattern, "a rig's name of letters, digits and _ -")),
 ]
 Repository = Annotated[
     str,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from http import HTTPStatus
 
+import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, Response
@@ -34,12 +35,17 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
+log = structlog.get_logger()
+
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 ADVICE = {
     404: "There is no such page. A job or result that is not stored has none.",
     405: "This site is only read: it answers GET and HEAD.",
     422: "That address does not name anything: ids are positive whole numbers.",
+    503: "The database does not answer. Try again in a moment.",
 }
+MOST_FOLDERS = 8
+"""No page of ours lies deeper, so no answer need climb further to the root."""
 
 
 class Hardened:
@@ -98,13 +104,18 @@ def create_app(engine: Engine, settings: Settings) -> FastAPI:
             status,
             title=HTTPStatus(status).phrase,
             advice=advice,
-            path=request.url.path.lstrip("/"),
+            path="/".join(request.url.path.lstrip("/").split("/")[: MOST_FOLDERS + 1]),
         )
         return HTMLResponse(renderer.html(shown, now=datetime.now(UTC)), status_code=status)
 
     @app.exception_handler(HTTPException)
     def refused(request: Request, error: HTTPException) -> Response:
         return failed(request, error.status_code, str(error.detail))
+
+    @app.exception_handler(SQLAlchemyError)
+    def unread(request: Request, error: SQLAlchemyError) -> Response:
+        log.error("page not read", path=request.url.path[:200], cause=str(error)[:500])
+        return failed(request, 503, "")
 
     @app.exception_handler(RequestValidationError)
     def misread(request: Request, _error: RequestValidationError) -> Response:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -101,11 +102,12 @@ def _swap(folder: Path, fresh: Path) -> None:
 
 
 def _sweep(folder: Path, *, keep: Path) -> None:
-    """Remove what earlier exports and crashed ones left."""
-    for found in folder.parent.glob(f"{_prefix(folder)}*"):
-        if found == keep or found.name == f"{_prefix(folder)}lock":
+    """Remove what earlier exports and crashed ones left; other people's files are none of it."""
+    ours = re.compile(rf"{re.escape(_prefix(folder))}[a-z0-9_]{{8}}(\.old|\.link)?")
+    for found in folder.parent.iterdir():
+        if found == keep or not ours.fullmatch(found.name):
             continue
-        if found.is_dir() and not found.is_symlink():
-            shutil.rmtree(found, ignore_errors=True)
-        else:
+        if found.is_symlink():
             found.unlink(missing_ok=True)
+        elif found.is_dir() and ((found / MARKER).exists() or not any(found.iterdir())):
+            shutil.rmtree(found, ignore_errors=True)

@@ -9,7 +9,7 @@ from celery import shared_task
 from jobs.config import Settings
 from jobs.model import Kind
 from jobs.station import Station, serve
-from jobs.worker import open_station
+from jobs.worker import is_ours, open_station
 from web.publishing import publish
 
 HANDLERS = {Kind.PUBLISH: publish}
@@ -24,4 +24,5 @@ def _station(queue_name: str) -> Station:
 @shared_task(name="web.look", ignore_result=True)
 def look(queue_name: str) -> None:
     """Do what is due in a queue."""
-    serve(_station(queue_name), queue_name, HANDLERS)
+    if is_ours(queue_name):
+        serve(_station(queue_name), queue_name, HANDLERS)

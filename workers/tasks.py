@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from functools import lru_cache
 from typing import Any
 
@@ -18,7 +17,7 @@ from jobs.model import Kind
 from jobs.station import Station, serve
 from jobs.store import fleet, work
 from jobs.trees import remove
-from jobs.worker import open_station
+from jobs.worker import is_ours, open_station, served_queue
 from workers.benching import bench
 from workers.building import build
 from workers.errands import cage_faults, marker_prefix
@@ -39,7 +38,8 @@ def _station(queue_name: str) -> Station:
 @shared_task(name="workers.look", ignore_result=True)
 def look(queue_name: str) -> None:
     """Do what is due in a queue."""
-    serve(_station(queue_name), queue_name, HANDLERS)
+    if is_ours(queue_name):
+        serve(_station(queue_name), queue_name, HANDLERS)
 
 
 def _sweep_scratch(settings: Settings, queue_name: str) -> None:
@@ -53,7 +53,7 @@ def _sweep_scratch(settings: Settings, queue_name: str) -> None:
 @worker_ready.connect
 def prove_cage(**_: Any) -> None:
     """Say once whether strangers' source can run here, and free the jobs that waited for it."""
-    queue_name = os.environ.get("FORKSCOUT_QUEUE", "")
+    queue_name = served_queue()
     if queue_name != "build" and not queue_name.startswith("bench."):
         return
     station = open_station(Settings(), queue_name)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import sys
-from importlib.metadata import entry_points
+from importlib.metadata import entry_points, version
 
 import typer
 from pydantic import ValidationError
 from rich.console import Console
 from rich.text import Text
+from sqlalchemy.exc import DBAPIError
 
 from jobs import log
 from jobs.cli import run, work
+from jobs.config import ENV_PREFIX
 from jobs.errors import ScoutError
+from jobs.terminal import printable
 
 COMMAND_GROUP = "forkscout.commands"
 
@@ -26,12 +29,27 @@ def build_app(wanted: str = "") -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
+    app.callback()(_options)
     app.add_typer(run.app)
     app.add_typer(work.app)
     if wanted not in _names(run.app) | _names(work.app):
         for entry in sorted(entry_points(group=COMMAND_GROUP), key=lambda entry: entry.name):
             app.add_typer(entry.load())
     return app
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"forkscout {version('forkscout')}")
+        raise typer.Exit
+
+
+def _options(
+    _version: bool = typer.Option(
+        False, "--version", callback=_say_version, is_eager=True, help="print the version"
+    ),
+) -> None:
+    """Watches forks of LLM engines, builds and benches what moved, and ranks it."""
 
 
 def _names(app: typer.Typer) -> set[str]:
@@ -48,10 +66,12 @@ def main() -> None:
         complain(fault.message, fault.advice)
         sys.exit(fault.exit_code)
     except ValidationError as fault:
-        first = fault.errors()[0]
-        name = "_".join(str(part) for part in first["loc"]).upper()
-        complain(f"FORKSCOUT_{name or '*'}: {first['msg']}", "see .env.example for every setting")
+        complain(wrong_setting(fault), "see .env.example for every setting")
         sys.exit(2)
+    except DBAPIError as fault:
+        says = " ".join(str(fault.orig).split())
+        complain(f"the database failed: {says}", "try again; then look at it and at the disk")
+        sys.exit(1)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)
@@ -63,9 +83,19 @@ def main() -> None:
         sys.exit(1)
 
 
+def wrong_setting(fault: ValidationError) -> str:
+    """The first setting that is wrong, by the name a person types."""
+    first = fault.errors()[0]
+    says = str(first["ctx"]["error"]) if first["type"] == "value_error" else first["msg"]
+    if not first["loc"]:
+        return says
+    name = "_".join(str(part) for part in first["loc"]).upper()
+    return f"{ENV_PREFIX}{name}: {says[:1].lower()}{says[1:]}"
+
+
 def complain(message: str, advice: str = "") -> None:
     """One sentence on standard error, and the next step below it."""
     console = Console(stderr=True, highlight=False, soft_wrap=True)
-    console.print(Text.assemble(("error: ", "bold red"), message))
+    console.print(Text.assemble(("error: ", "bold red"), printable(message)))
     if advice:
-        console.print(Text.assemble(("  next: ", "bold"), advice))
+        console.print(Text.assemble(("  next: ", "bold"), printable(advice)))

@@ -9,7 +9,6 @@ from jobs import demo as demo_run
 from jobs import up as up_run
 from jobs import worker as worker_run
 from jobs.config import Settings
-from jobs.db import migrate as migrate_database
 from jobs.db import open_database
 from jobs.queue import make_app
 
@@ -51,13 +50,19 @@ def up() -> None:
 def worker(
     queue: str = typer.Argument(help="scout, build, publish, or bench.RIG"),
 ) -> None:
-    """Run one worker of one queue. Example: `forkscout worker bench.cpu`"""
+    """Run one worker of one queue.
+
+    Example: `forkscout worker bench.cpu`
+    """
     worker_run.run(Settings(), queue)
 
 
 @app.command()
 def beat() -> None:
-    """Run the clock that rings; the schedules themselves are rows. Example: `forkscout beat`"""
+    """Run the clock that rings; the schedules themselves are rows.
+
+    Example: `forkscout beat`
+    """
     settings = Settings()
     settings.prepare()
     schedule = settings.root / "beat-schedule"
@@ -67,8 +72,9 @@ def beat() -> None:
 
 @app.command()
 def migrate() -> None:
-    """Bring the database to the newest schema. Example: `forkscout migrate`"""
-    settings = Settings()
-    settings.prepare()
-    migrate_database(settings.resolved_database_url)
+    """Bring the database to the newest schema.
+
+    Example: `forkscout migrate`
+    """
+    open_database(Settings()).dispose()
     typer.echo("the database is up to date")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ from jobs.store import fleet
 from jobs.store import work as store
 from jobs.submit import Desk, Submitted
 from jobs.tables import JobRow
+from jobs.terminal import printable
 
 app = typer.Typer()
 submit_app = typer.Typer(
@@ -35,6 +38,8 @@ submit_app = typer.Typer(
 app.add_typer(submit_app, name="submit")
 
 FOLLOW_SECONDS = 0.3
+CHUNK_BYTES = 2**20
+NOTHING_WAITS = "no job is waiting; `--all` lists the ended ones"
 JSON_OPTION = typer.Option(False, "--json", help="print JSON")
 
 
@@ -90,7 +95,10 @@ def submit_build(
     rig: str | None = typer.Option(None, help="rig it must run on; empty: this machine's"),
     as_json: bool = JSON_OPTION,
 ) -> None:
-    """Build one revision. Example: `forkscout submit build --engine buun --ref master`"""
+    """Build one revision.
+
+    Example: `forkscout submit build --engine buun --ref master`
+    """
     settings = Settings()
     with _desk(settings) as desk:
         done = submit.submit_build(desk, engine_name=engine, ref=ref, rig=rig or settings.rig)
@@ -99,7 +107,10 @@ def submit_build(
 
 @submit_app.command("publish")
 def submit_publish(as_json: bool = JSON_OPTION) -> None:
-    """Write the static site again. Example: `forkscout submit publish`"""
+    """Write the static site again.
+
+    Example: `forkscout submit publish`
+    """
     settings = Settings()
     with _desk(settings) as desk:
         done = submit.submit_publish(desk)
@@ -110,7 +121,8 @@ def _report(settings: Settings, done: Submitted, as_json: bool) -> None:
     celery = queue.make_app(settings)
     database = open_database(settings)
     with reading(database) as session:
-        served = {worker.queue for worker in fleet.workers(session)}
+        silent = clock.now() - timedelta(seconds=settings.lease_seconds)
+        served = {w.queue for w in fleet.workers(session) if w.beat_at > silent}
     unserved = sorted({job.queue for job in done.jobs} - served)
     if not unserved:
         for name in {job.queue for job in done.jobs}:
@@ -119,7 +131,7 @@ def _report(settings: Settings, done: Submitted, as_json: bool) -> None:
         _print_json([_as_json(job) for job in done.jobs])
         return
     for job in done.jobs:
-        typer.echo(f"job {job.id}: {job.title} ({job.state})")
+        typer.echo(f"job {job.id}: {printable(job.title)} ({job.state})")
     if not done.jobs:
         typer.echo("nothing to do: this is already built")
     if unserved:
@@ -132,7 +144,10 @@ def list_jobs(
     limit: int = typer.Option(50, min=1, max=1000, help="how many at most"),
     as_json: bool = JSON_OPTION,
 ) -> None:
-    """List jobs in the order they are served. Example: `forkscout jobs --all`"""
+    """List jobs in the order they are served.
+
+    Example: `forkscout jobs --all`
+    """
     with reading(open_database(Settings())) as session:
         states = () if everything else tuple(LIVE)
         rows = store.jobs(session, states=states, limit=limit)
@@ -140,19 +155,23 @@ def list_jobs(
         _print_json([_as_json(row) for row in rows])
         return
     if not rows:
-        typer.echo("no job is waiting" + ("" if everything else "; `--all` lists the ended ones"))
+        typer.echo("there is no job yet" if everything else NOTHING_WAITS)
         return
     table = Table(box=None, pad_edge=False)
     for name in ("job", "state", "what", "attempt", "note"):
         table.add_column(name, overflow="fold")
     for row in rows:
-        table.add_row(str(row.id), row.state, Text(row.title), str(row.attempts), Text(_note(row)))
+        title, note = printable(row.title), printable(_note(row))
+        table.add_row(str(row.id), row.state, Text(title), str(row.attempts), Text(note))
     Console(soft_wrap=False).print(table)
 
 
 @app.command()
 def show(job: int = typer.Argument(help="number of the job"), as_json: bool = JSON_OPTION) -> None:
-    """Show one job: state, why, attempts, what went wrong. Example: `forkscout show 7`"""
+    """Show one job: state, why, attempts, what went wrong.
+
+    Example: `forkscout show 7`
+    """
     with reading(open_database(Settings())) as session:
         row = store.job(session, job)
         needs = [f"{need.id} ({need.state})" for need in store.needs_of(session, job)]
@@ -175,14 +194,17 @@ def show(job: int = typer.Argument(help="number of the job"), as_json: bool = JS
     table = Table(box=None, show_header=False, pad_edge=False)
     for name, value in facts.items():
         if value not in (None, ""):
-            table.add_row(Text(name, style="bold"), Text(str(value)))
+            table.add_row(Text(name, style="bold"), Text(printable(str(value))))
     Console().print(f"job {row.id}", style="bold")
     Console().print(table)
 
 
 @app.command()
 def cancel(job: int = typer.Argument(help="number of the job")) -> None:
-    """Cancel a job, running or not; `retry` undoes it. Example: `forkscout cancel 7`"""
+    """Cancel a job, running or not; `retry` undoes it.
+
+    Example: `forkscout cancel 7`
+    """
     with writing(open_database(Settings())) as session:
         row = store.cancel(session, job, clock.now())
     ending = "is cancelled" if row.state == State.CANCELLED else "is asked to stop"
@@ -191,7 +213,10 @@ def cancel(job: int = typer.Argument(help="number of the job")) -> None:
 
 @app.command()
 def retry(job: int = typer.Argument(help="number of the job")) -> None:
-    """Queue an ended job again, and the failed ones it needs. Example: `forkscout retry 7`"""
+    """Queue an ended job again, and the failed ones it needs.
+
+    Example: `forkscout retry 7`
+    """
     settings = Settings()
     with writing(open_database(settings)) as session:
         row = store.retry(session, job, clock.now())
@@ -204,22 +229,24 @@ def logs(
     job: int = typer.Argument(help="number of the job"),
     follow: bool = typer.Option(False, "--follow", "-f", help="go on until the job ends"),
 ) -> None:
-    """Print the log of a job's newest attempt. Example: `forkscout logs 7 -f`"""
+    """Print the log of a job's newest attempt.
+
+    Example: `forkscout logs 7 -f`
+    """
     settings = Settings()
     database = open_database(settings)
     with reading(database) as session:
         store.job(session, job)
-    shown: Path | None = None
-    offset = 0
+    shown: _LogReader | None = None
     while True:
         with reading(database) as session:
             over = State(store.job(session, job).state) not in LIVE
         path = settings.job_log(job)
         if path.exists():
-            offset = 0 if path != shown else offset
-            shown = path
-            text, offset = _new_text(path, offset)
-            typer.echo(printable(text), nl=False)
+            if shown is None or shown.path != path:
+                shown = _LogReader(path)
+            for text in shown.new():
+                typer.echo(printable(text), nl=False)
         if over or not follow:
             break
         time.sleep(FOLLOW_SECONDS)
@@ -227,17 +254,21 @@ def logs(
         typer.echo(f"job {job} has no log yet", err=True)
 
 
-def _new_text(path: Path, offset: int) -> tuple[str, int]:
-    """What was added to a file since `offset`, and where it ends now."""
-    with path.open("rb") as file:
-        file.seek(offset)
-        data = file.read()
-    return data.decode(errors="replace"), offset + len(data)
+class _LogReader:
+    """Reads what is added to a log, never more than a piece of it at once."""
 
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._offset = 0
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
-def printable(text: str) -> str:
-    """Text of a stranger without the control characters that could drive a terminal."""
-    return "".join(c for c in text if c in "\n\t" or c.isprintable())
+    def new(self) -> Iterator[str]:
+        """The text that came since last time, in pieces."""
+        with self.path.open("rb") as file:
+            file.seek(self._offset)
+            while data := file.read(CHUNK_BYTES):
+                self._offset += len(data)
+                yield self._decoder.decode(data)
 
 
 def _note(row: JobRow) -> str:

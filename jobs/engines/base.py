@@ -65,8 +65,11 @@ LONGEST_LINE = 2000  # characters of one log line that are looked at
 
 
 def classify(text: str, rules: Sequence[FailureRule]) -> Diagnosis | None:
-    """The first line that any rule knows, by the first rule that knows it."""
-    for line in text.splitlines():
+    """The first line that any rule knows, by the first rule that knows it.
+
+    A line that repeats is looked at once: a log may be one line a million times.
+    """
+    for line in dict.fromkeys(text.splitlines()):
         head = line[:LONGEST_LINE]
         for rule in rules:
             if rule.pattern.search(head):

@@ -12,6 +12,7 @@ from jobs.errors import UsageError, did_you_mean
 from jobs.tables import EngineRow, EventRow, ModelFileRow, RevisionRow, RigRow, StackRow
 
 SHORTEST_SHA = 7
+NOTHING_WATCHED = "nothing is watched yet: run `forkscout watchlist import demo`"
 
 
 def engines(session: Session, *, retired: bool = False) -> list[EngineRow]:
@@ -236,6 +237,6 @@ def _upsert(
 
 
 def _unknown(session: Session, kind: str, name: str, column: Any) -> UsageError:
-    return UsageError(
-        f"unknown {kind} {name[:80]!r}", advice=did_you_mean(name, session.exec(select(column)))
-    )
+    known = list(session.exec(select(column)))
+    advice = did_you_mean(name, known) if known else NOTHING_WATCHED
+    return UsageError(f"unknown {kind} {name[:80]!r}", advice=advice)

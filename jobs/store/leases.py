@@ -14,7 +14,7 @@ from jobs import lifecycle
 from jobs.errors import JobFailure, StaleLease
 from jobs.lifecycle import Next
 from jobs.model import Blame, Kind, State
-from jobs.store.work import HELD, refresh_dependents
+from jobs.store.work import HELD, refresh_dependents, take_turn
 from jobs.tables import JobRow, WorkerRow
 
 
@@ -94,6 +94,7 @@ def _held(session: Session, held: Lease) -> JobRow:
 
 def check(session: Session, held: Lease) -> None:
     """Raise `StaleLease` unless this lease is the newest and alive; locks the row."""
+    take_turn(session)
     _held(session, held)
 
 
@@ -133,12 +134,14 @@ def orders(session: Session, held: Lease, worker: str) -> Orders:
 
 def succeed(session: Session, held: Lease, now: datetime, message: str = "") -> None:
     """The job is done; what waited for it is freed."""
+    take_turn(session)
     row = _held(session, held)
     _end(session, row, State.SUCCEEDED, now, message)
 
 
 def fail(session: Session, held: Lease, failure: JobFailure, now: datetime, *, limit: int) -> Next:
     """Store what went wrong and decide what comes next."""
+    take_turn(session)
     row = _held(session, held)
     following = lifecycle.after_failure(
         failure.blame, row.attempts, limit=limit, failure_class=failure.failure_class
@@ -159,12 +162,14 @@ def fail(session: Session, held: Lease, failure: JobFailure, now: datetime, *, l
 
 def cancelled(session: Session, held: Lease, now: datetime) -> None:
     """The job stopped because somebody asked it to."""
+    take_turn(session)
     row = _held(session, held)
     _end(session, row, State.CANCELLED, now, "cancelled while it ran")
 
 
 def release(session: Session, held: Lease, now: datetime, message: str) -> None:
     """Give the job back unfinished; the attempt does not count."""
+    take_turn(session)
     row = _held(session, held)
     row.attempts -= 1
     _requeue(session, row, now, message)
@@ -172,6 +177,7 @@ def release(session: Session, held: Lease, now: datetime, message: str) -> None:
 
 def reap(session: Session, now: datetime, *, silence: timedelta, limit: int) -> list[int]:
     """Take back the jobs whose holder fell silent; their numbers."""
+    take_turn(session)
     query = (
         select(JobRow)
         .where(col(JobRow.state).in_(HELD), col(JobRow.beat_at) < now - silence)
@@ -185,6 +191,7 @@ def reap(session: Session, now: datetime, *, silence: timedelta, limit: int) -> 
 
 def take_back(session: Session, worker: str, now: datetime, *, limit: int) -> list[int]:
     """Reap at once what an earlier life of this worker still holds; a worker does one job."""
+    take_turn(session)
     query = select(JobRow).where(col(JobRow.state).in_(HELD), JobRow.leased_by == worker)
     rows = session.exec(query.with_for_update()).all()
     for row in rows:

@@ -18,6 +18,22 @@ from jobs.tables import BuildRow, JobNeedRow, JobRow, ModelFileRow, ResultRow
 LIVE = [state.value for state in lifecycle.LIVE]
 HELD = [state.value for state in lifecycle.HELD]
 
+LARGEST_ID = 2**31 - 1
+"""What a number of a row can be at most; every database of ours takes it."""
+
+
+TURN = 7_346_110_483  # any number, the same for every process of forkscout
+
+
+def take_turn(session: Session) -> None:
+    """Let changes of who waits for whom happen one after the other, until this transaction ends.
+
+    SQLite's writers do so anyway. Elsewhere two jobs that end at once would each see the other as
+    open and never free what waits for both. Taken before the lock of any job's row.
+    """
+    if session.get_bind().dialect.name == "postgresql":
+        session.execute(select(func.pg_advisory_xact_lock(TURN)))
+
 
 def enqueue(
     session: Session, requests: Iterable[JobRequest], now: datetime
@@ -27,6 +43,7 @@ def enqueue(
     Requests come after the ones they need. A build whose artifact is known and a model file that
     is present need no job.
     """
+    take_turn(session)
     found: dict[str, JobRow | None] = {}
     for request in requests:
         if request.identity in found:
@@ -118,10 +135,18 @@ def was_tried(session: Session, identity: str) -> bool:
 
 def job(session: Session, job_id: int) -> JobRow:
     """The job with this number; raises `UsageError` where there is none."""
-    row = session.get(JobRow, job_id)
+    row = session.get(JobRow, job_id) if 0 < job_id <= LARGEST_ID else None
     if row is None:
         raise UsageError(f"there is no job {job_id}", advice="see `forkscout jobs --all`")
     return row
+
+
+def _locked(session: Session, job_id: int) -> JobRow:
+    """The job with this number as it stands now, in nobody else's hands until we are done."""
+    take_turn(session)
+    job(session, job_id)
+    query = select(JobRow).where(JobRow.id == job_id).with_for_update()
+    return session.exec(query.execution_options(populate_existing=True)).one()
 
 
 def jobs(
@@ -184,7 +209,7 @@ def count_by_state(session: Session) -> dict[State, int]:
 
 def retry(session: Session, job_id: int, now: datetime) -> JobRow:
     """Queue an ended job again, its attempts forgiven; so are the failed jobs it waits for."""
-    row = job(session, job_id)
+    row = _locked(session, job_id)
     if row.state == State.BLOCKED.value:
         for need in needs_of(session, job_id):
             if need.state in (State.FAILED.value, State.DEAD.value, State.CANCELLED.value):
@@ -209,7 +234,7 @@ def retry(session: Session, job_id: int, now: datetime) -> JobRow:
 
 def cancel(session: Session, job_id: int, now: datetime) -> JobRow:
     """End a waiting job at once; a running one is asked to stop and ends within seconds."""
-    row = job(session, job_id)
+    row = _locked(session, job_id)
     if row.state not in LIVE:
         raise UsageError(f"job {job_id} has already ended ({row.state})")
     if row.state in HELD:
@@ -251,6 +276,7 @@ def _why_blocked(need: JobRow) -> str:
 
 def unblock(session: Session, cause: str, queue: str) -> int:
     """Queue again what was blocked by a cause that is gone; how many jobs that were."""
+    take_turn(session)
     query = select(JobRow).where(
         JobRow.state == State.BLOCKED.value, JobRow.blocked_by == cause, JobRow.queue == queue
     )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Path, Query
 from fastapi.responses import PlainTextResponse, Response
+from pydantic import BeforeValidator
 from sqlalchemy import Engine
 
 from jobs import db
@@ -18,7 +20,18 @@ LARGEST_ID = 2**31 - 1
 LARGEST_OFFSET = 2**53
 MOST_JOBS = 500
 
-Id = Annotated[int, Path(ge=1, le=LARGEST_ID)]
+READ = ["GET", "HEAD"]
+
+
+def _plain_number(text: object) -> object:
+    """One spelling for each number: neither `+1`, `1.0` nor `1_0` names job 1 or 10."""
+    if isinstance(text, str) and not re.fullmatch(r"0|[1-9][0-9]*", text, re.ASCII):
+        raise ValueError("not a whole number in plain digits")
+    return text
+
+
+Number = Annotated[int, BeforeValidator(_plain_number)]
+Id = Annotated[Number, Path(ge=1, le=LARGEST_ID)]
 
 
 class StrictJson(Response):
@@ -34,18 +47,18 @@ def router(engine: Engine, site: Site) -> APIRouter:
     """The routes below `/api/v1`."""
     api = APIRouter(prefix="/api/v1")
 
-    @api.get("/leaderboard")
+    @api.api_route("/leaderboard", methods=READ)
     def leaderboard() -> Response:
         with db.reading(engine) as session:
             return StrictJson({"groups": plain.boards(site.boards(session), site.clean)})
 
-    @api.get("/jobs")
-    def jobs(limit: Annotated[int, Query(ge=1, le=MOST_JOBS)] = 100) -> Response:
+    @api.api_route("/jobs", methods=READ)
+    def jobs(limit: Annotated[Number, Query(ge=1, le=MOST_JOBS)] = 100) -> Response:
         with db.reading(engine) as session:
             found = overview.jobs(session, limit=limit)
         return StrictJson({"jobs": plain.plain(found, site.clean)})
 
-    @api.get("/jobs/{job_id}")
+    @api.api_route("/jobs/{job_id}", methods=READ)
     def job(job_id: Id) -> Response:
         with db.reading(engine) as session:
             found = overview.job(session, job_id)
@@ -53,8 +66,8 @@ def router(engine: Engine, site: Site) -> APIRouter:
             raise HTTPException(404, f"There is no job {job_id}.")
         return StrictJson({**plain.plain(found, site.clean), "why": site.clean(pages.why(found))})
 
-    @api.get("/jobs/{job_id}/log")
-    def log(job_id: Id, offset: Annotated[int, Query(ge=0, le=LARGEST_OFFSET)] = 0) -> Response:
+    @api.api_route("/jobs/{job_id}/log", methods=READ)
+    def log(job_id: Id, offset: Annotated[Number, Query(ge=0, le=LARGEST_OFFSET)] = 0) -> Response:
         with db.reading(engine) as session:
             found = overview.job(session, job_id)
         if found is None:
@@ -65,7 +78,7 @@ def router(engine: Engine, site: Site) -> APIRouter:
         headers = {"X-Next-Offset": str(part.next_offset), "X-Log-Size": str(part.size)}
         return PlainTextResponse(site.clean(part.text), headers=headers)
 
-    @api.get("/results/{result_id}")
+    @api.api_route("/results/{result_id}", methods=READ)
     def result(result_id: Id) -> Response:
         with db.reading(engine) as session:
             found = board.result(session, result_id)

@@ -172,3 +172,50 @@ def test_health_and_readiness_are_apart(app, example) -> None:
     database.write_bytes(b"no database " * 100)
     assert ask(app, "/healthz").status_code == 200
     assert ask(app, "/readyz").status_code == 503
+
+
+@pytest.mark.parametrize("path", ["/", "/queue.html", "/api/v1/jobs", "/api/v1/leaderboard"])
+def test_a_head_is_a_get_without_its_body(app, path: str) -> None:
+    """Pages and JSON answer HEAD alike."""
+    assert ask(app, path, method="HEAD").status_code == ask(app, path).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "number",
+    ["0", "-1", "%2B1", "1.0", "1e0", "1_0", "%201", "01", "%D9%A1", "1" + "0" * 30, "2147483648"],
+)
+def test_a_number_has_one_spelling(app, number: str) -> None:
+    """Other digits, signs, spaces and numbers no row can have name nothing."""
+    for kind in ("jobs", "results"):
+        answer = ask(app, f"/api/v1/{kind}/{number}")
+        assert answer.status_code == 422
+        assert "positive whole numbers" in answer.json()["detail"]
+
+
+def test_a_log_offset_is_a_plain_number(app, example) -> None:
+    """A negative, huge or odd offset is refused, one behind the end reads nothing."""
+    log = f"/api/v1/jobs/{example.ids['failed']}/log"
+    for offset in ("-1", "9" * 30, "1e3", "%D9%A1", "nan"):
+        assert ask(app, f"{log}?offset={offset}").status_code == 422
+    answer = ask(app, f"{log}?offset={2**53}")
+    assert (answer.status_code, answer.text) == (200, "")
+
+
+def test_a_deep_path_makes_no_deep_answer(app) -> None:
+    """The way back to the root in an error page does not grow with what was asked."""
+    answer = ask(app, "/" + "a/" * 20_000)
+    assert answer.status_code == 404
+    assert len(answer.content) < 5_000
+
+
+def test_a_database_that_fails_is_told_in_our_look(app, example) -> None:
+    """Pages say that they cannot be read now, with all headers; the API says it in JSON."""
+    with example.engine.connect() as connection:
+        connection.exec_driver_sql("DROP TABLE sample")
+        connection.exec_driver_sql("DROP TABLE job_need")
+        connection.commit()
+    page = ask(app, "/queue.html")
+    assert page.status_code == 503
+    assert "does not answer" in page.text
+    assert "Content-Security-Policy" in page.headers
+    assert "does not answer" in ask(app, "/api/v1/leaderboard").json()["detail"]

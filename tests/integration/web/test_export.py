@@ -76,12 +76,12 @@ def test_a_second_export_replaces_the_first_by_one_rename(example) -> None:
     site, folder = site_of(example.settings), example.settings.resolved_site
     export(example.engine, folder, site=site)
     old = folder.resolve()
-    (folder.parent / ".site-left-by-a-crash").mkdir()
+    (folder.parent / ".site-crashed_").mkdir()
     export(example.engine, folder, site=site)
     assert folder.is_symlink()
     assert folder.resolve() != old
     assert not old.exists()
-    assert not (folder.parent / ".site-left-by-a-crash").exists()
+    assert not (folder.parent / ".site-crashed_").exists()
 
 
 def test_a_folder_of_somebody_else_is_never_replaced(example, tmp_path: Path) -> None:
@@ -95,3 +95,24 @@ def test_a_folder_of_somebody_else_is_never_replaced(example, tmp_path: Path) ->
     (folder / "cat.png").unlink()
     export(example.engine, folder, site=site_of(example.settings))
     assert (folder / "index.html").is_file()
+
+
+@pytest.mark.parametrize("name", ["site", "*", "[a-z]", "?", "sites with space"])
+def test_neighbours_with_a_like_name_are_left_alone(example, tmp_path: Path, name: str) -> None:
+    """What is swept is what an export made; a name that is a pattern is a plain name."""
+    public = tmp_path / "public"
+    public.mkdir()
+    site = site_of(example.settings)
+    other = export(example.engine, public / f"{name}-test", site=site)
+    foreign = [public / f".{name}-backup", public / f".{name}-original", public / ".config-x"]
+    for folder in foreign:
+        folder.mkdir()
+        (folder / "precious").write_text("kept")
+    (public / f".{name}-abcdefgh").mkdir()
+    for _ in range(2):
+        export(example.engine, public / name, site=site)
+    assert other.is_file()
+    assert all((folder / "precious").exists() for folder in foreign)
+    assert not (public / f".{name}-abcdefgh").exists()
+    made = [path for path in public.iterdir() if path.is_dir() and path not in foreign]
+    assert len(made) == 4
