@@ -1,11 +1,11 @@
-"""Column types every table uses: moments in UTC and JSON; no naive time ever reaches a row."""
+"""Column types every table uses: moments in UTC, JSON, large numbers; no naive time in a row."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import JSON, DateTime, Dialect, TypeDecorator
+from sqlalchemy import JSON, BigInteger, DateTime, Dialect, TypeDecorator
 from sqlmodel import Field
 
 
@@ -34,3 +34,8 @@ def moment(**kwargs: Any) -> Any:
 
 def json_value(default: Any = dict) -> Any:
     return Field(default_factory=default, sa_type=JSON)
+
+
+def large(**kwargs: Any) -> Any:
+    """A number beyond 2**31, which PostgreSQL's INTEGER refuses: bytes, and ids of others."""
+    return Field(sa_type=BigInteger, **kwargs)

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import UniqueConstraint
 from sqlmodel import Field, SQLModel
 
-from jobs.columns import json_value, moment
+from jobs.columns import json_value, large, moment
 
 
 class RepositoryRow(SQLModel, table=True):
@@ -16,11 +16,11 @@ class RepositoryRow(SQLModel, table=True):
 
     __tablename__ = "repository"
     id: int | None = Field(default=None, primary_key=True)
-    github_id: int | None = Field(default=None, unique=True)
+    github_id: int | None = large(default=None, unique=True)
     full_name: str = Field(index=True)
     engine_id: int | None = Field(default=None, foreign_key="engine.id")
-    parent_github_id: int | None = Field(default=None, index=True)
-    root_github_id: int | None = None
+    parent_github_id: int | None = large(default=None, index=True)
+    root_github_id: int | None = large(default=None)
     depth: int | None = None
     tier: int = 3
     default_branch: str | None = None

@@ -133,6 +133,7 @@ def _work(station: Station, held: Lease, handler: Handler) -> bool:
         with _kept(station, held, control):
             with writing(station.database) as session:
                 leases.start(session, held, clock.now())
+            station.settings.prepare()
             record = handler(station, held, control)
             control.check()
             with writing(station.database) as session:
@@ -191,6 +192,13 @@ def as_failure(fault: Exception) -> JobFailure:
             failure_class="disk_full",
             blame=Blame.INFRASTRUCTURE,
             advice="free disk space in the home folder; the job is tried again by itself",
+        )
+    if isinstance(fault, OSError) and fault.errno in (errno.EIO, errno.EROFS, errno.EACCES):
+        return JobFailure(
+            detail,
+            failure_class="disk_failed",
+            blame=Blame.INFRASTRUCTURE,
+            advice="look at the disk and the permissions of the home folder",
         )
     if isinstance(fault, Transient):
         return JobFailure(

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Index, UniqueConstraint, text
 from sqlmodel import Field, SQLModel
 
-from jobs.columns import json_value, moment
+from jobs.columns import json_value, large, moment
 
 LIVE = "state in ('queued', 'blocked', 'leased', 'running')"
 
@@ -72,7 +72,7 @@ class ModelFileRow(SQLModel, table=True):
     quantisation: str = ""
     sha256: str = Field(index=True)
     source: dict[str, Any] = json_value()
-    size_bytes: int | None = None
+    size_bytes: int | None = large(default=None)
     present: bool = False
     created_at: datetime = moment()
 
@@ -178,7 +178,7 @@ class BuildRow(SQLModel, table=True):
     artifact: str = Field(index=True)
     lost: bool = False
     recipe: str
-    size_bytes: int
+    size_bytes: int = large()
     duration_seconds: float
     sandbox: str
     provenance: dict[str, Any] = json_value()
@@ -208,7 +208,7 @@ class ResultRow(SQLModel, table=True):
     prefill_tps: float | None = None
     ttft_ms: float | None = None
     load_seconds: float | None = None
-    peak_memory_bytes: int | None = None
+    peak_memory_bytes: int | None = large(default=None)
     boots_used: int = 0
     runs_used: int = 0
     command: dict[str, Any] = json_value()
@@ -226,7 +226,7 @@ class BootRow(SQLModel, table=True):
     number: int
     load_seconds: float
     listener_is_child: bool
-    peak_memory_bytes: int | None = None
+    peak_memory_bytes: int | None = large(default=None)
     facts: dict[str, Any] = json_value()
     effective: dict[str, Any] = json_value()
     props: dict[str, Any] = json_value()

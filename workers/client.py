@@ -7,10 +7,10 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 
@@ -22,6 +22,9 @@ ANSWER_SECONDS = 10.0
 JSON_BYTES = 4 * 2**20
 ERROR_BYTES = 64 * 2**10
 LINE_BYTES = 2**20
+JOIN_SECONDS = 0.05  # from the answer to the end of its thread
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -47,15 +50,17 @@ class End:
 class EngineClient:
     """Asks one server over its socket."""
 
-    def __init__(self, socket_path: Path) -> None:
+    def __init__(self, socket_path: Path, *, answer_seconds: float = ANSWER_SECONDS) -> None:
         self._path = socket_path
+        self._answer_seconds = answer_seconds
+        self._asking: threading.Thread | None = None
         self._http = httpx.Client(
             # A kept connection may be closed by the server in the moment it is used again.
             transport=httpx.HTTPTransport(
                 uds=str(socket_path), limits=httpx.Limits(max_keepalive_connections=0)
             ),
             base_url="http://engine",
-            timeout=httpx.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS),
+            timeout=httpx.Timeout(answer_seconds, connect=CONNECT_SECONDS),
             headers={"Accept-Encoding": "identity", "Connection": "close"},
             trust_env=False,
         )
@@ -68,12 +73,13 @@ class EngineClient:
         """Whether `/health` says 200; a server that still loads says 503 or nothing."""
         if self.listener_pid() is None:
             return False
-        try:
+
+        def ask() -> bool:
             with self._http.stream("GET", "/health", timeout=CONNECT_SECONDS) as answer:
                 _head(answer.iter_raw())
                 return answer.status_code == httpx.codes.OK
-        except httpx.HTTPError:
-            return False
+
+        return self._within(CONNECT_SECONDS, ask) is True
 
     def listener_pid(self) -> int | None:
         """The process that listens on the socket, by the kernel's word, in our pid namespace."""
@@ -91,19 +97,46 @@ class EngineClient:
 
     def read_json(self, path: str) -> Any:
         """The JSON of a GET, or None where the server gives none, an error or too much of it."""
-        deadline = time.monotonic() + ANSWER_SECONDS
+        deadline = time.monotonic() + self._answer_seconds
         held = bytearray()
-        try:
+
+        def ask() -> bytes | None:
             with self._http.stream("GET", path) as answer:
                 if answer.status_code != httpx.codes.OK:
                     return None
                 for chunk in answer.iter_raw():
-                    held += chunk
+                    held.extend(chunk)
                     if len(held) > JSON_BYTES or time.monotonic() > deadline:
                         return None
-        except httpx.HTTPError:
+            return bytes(held)
+
+        found = self._within(self._answer_seconds, ask)
+        return None if found is None else wire.parsed(found)
+
+    def _within(self, seconds: float, ask: Callable[[], Answer]) -> Answer | None:
+        """What `ask` finds, or None where it fails or takes longer.
+
+        A header that comes in drops, or never ends, satisfies every timeout of a socket. One that
+        is given up goes on in its thread until the server ends; until then nothing more is asked.
+        """
+        if self._asking is not None and self._asking.is_alive():
             return None
-        return wire.parsed(bytes(held))
+        found: queue.SimpleQueue[Answer | None] = queue.SimpleQueue()
+
+        def work() -> None:
+            try:
+                found.put(ask())
+            except (httpx.HTTPError, httpx.StreamError, OSError, RuntimeError):
+                found.put(None)
+
+        self._asking = threading.Thread(target=work, daemon=True, name="asker")
+        self._asking.start()
+        try:
+            return found.get(timeout=seconds)
+        except queue.Empty:
+            return None
+        finally:
+            self._asking.join(JOIN_SECONDS)
 
     def stream(self, request: Request, limits: StreamLimits) -> Stream:
         """Send a request; its events arrive in the returned stream from now on."""

@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -192,9 +192,12 @@ def show(job: int = typer.Argument(help="number of the job"), as_json: bool = JS
         "next": row.advice,
     }
     table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column()
+    table.add_column(overflow="fold")
     for name, value in facts.items():
         if value not in (None, ""):
-            table.add_row(Text(name, style="bold"), Text(printable(str(value))))
+            shown = f"{value:%Y-%m-%d %H:%M:%S} UTC" if isinstance(value, datetime) else str(value)
+            table.add_row(Text(name, style="bold"), Text(printable(shown)))
     Console().print(f"job {row.id}", style="bold")
     Console().print(table)
 

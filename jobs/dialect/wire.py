@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 LARGEST_NUMBER = 1e15  # beyond it no count, size or duration of a run is believable
+LARGEST_COUNT = 2**31 - 1  # more tokens or slots than any context holds, and what a column takes
 DEEPEST_NESTING = 32
 
 
@@ -39,7 +40,9 @@ def number(value: Any) -> float | None:
 def count(value: Any) -> int | None:
     """A whole number that is not negative; 3.0 counts, 3.5 does not."""
     amount = number(value)
-    return int(amount) if amount is not None and amount.is_integer() else None
+    if amount is None or amount > LARGEST_COUNT or not amount.is_integer():
+        return None
+    return int(amount)
 
 
 def flag(value: Any) -> bool | None:

@@ -11,11 +11,15 @@ from sqlalchemy import update
 from sqlmodel import Session, col, select
 
 from jobs import lifecycle
+from jobs.dialect import wire
 from jobs.errors import JobFailure, StaleLease
 from jobs.lifecycle import Next
 from jobs.model import Blame, Kind, State
 from jobs.store.work import HELD, refresh_dependents, take_turn
 from jobs.tables import JobRow, WorkerRow
+
+MESSAGE_CHARS = 4000
+"""What is kept of a failure's words; the log holds the rest."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +119,7 @@ def beat(session: Session, held: Lease, now: datetime, progress: Mapping[str, An
             col(JobRow.fence) == held.fence,
             col(JobRow.state).in_(HELD),
         )
-        .values(beat_at=now, progress=dict(progress))
+        .values(beat_at=now, progress=wire.storable(progress))
     )
     if session.execute(statement).rowcount != 1:  # type: ignore[attr-defined]
         raise StaleLease(f"job {held.job_id}, fence {held.fence}")
@@ -147,8 +151,8 @@ def fail(session: Session, held: Lease, failure: JobFailure, now: datetime, *, l
         failure.blame, row.attempts, limit=limit, failure_class=failure.failure_class
     )
     row.failure_class, row.blame = failure.failure_class, failure.blame.value
-    row.advice = failure.advice
-    message = failure.detail or failure.message
+    row.advice = wire.plain(failure.advice)
+    message = wire.plain(failure.detail or failure.message)[:MESSAGE_CHARS]
     if following.state is State.QUEUED:
         _requeue(session, row, now + following.delay, message)
     elif following.state is State.BLOCKED:

@@ -105,3 +105,16 @@ def test_the_version_is_told() -> None:
     done = CliRunner().invoke(build_app("jobs"), ["--version"])
     assert done.exit_code == 0
     assert done.stdout.startswith("forkscout ")
+
+
+def test_show_keeps_long_words_whole_and_moments_short(settings: Settings) -> None:
+    """A path longer than the terminal is wrapped, not cut; moments have no fractions."""
+    path = "/a" * 150
+    database = db.open_database(settings)
+    with db.writing(database) as session:
+        number = Rows(session).job(state=State.FAILED, message=f"no {path}").id
+    database.dispose()
+    shown = run("show", str(number))
+    assert path in "".join(line.strip() for line in shown.splitlines())
+    assert " UTC" in shown
+    assert "+00:00" not in shown
