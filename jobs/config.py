@@ -64,6 +64,9 @@ class Settings(BaseSettings):
     scout_minutes: float = Field(30.0, gt=0, description="how often sources are watched")
     drain_seconds: float = Field(20.0, gt=0, description="how long a stop waits before it kills")
     min_free_bytes: int = Field(2_000_000_000, ge=0, description="disk that must stay free")
+    quiet_seconds: float = Field(
+        60.0, ge=0, description="how long a bench waits for a quiet machine before each start"
+    )
     max_attempts: int = Field(3, ge=1, description="losses after which a job is a dead letter")
 
     @field_validator("home", mode="after")

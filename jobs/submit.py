@@ -153,15 +153,15 @@ def resolve(desk: Desk, engine: EngineRow, ref: str | None) -> RevisionRow:
     if engine.repo:
         return _resolve_git(desk, engine, ref)
     with reading(desk.database) as session:
+        if ref is not None:
+            return catalog.revision_named(session, engine, ref)
         known = catalog.revisions_of(session, cast(int, engine.id))
-    for row in known:
-        if ref is None or ref in (row.label, row.commit):
-            return row
-    labels = ", ".join(row.label for row in known[:5]) or "none"
-    raise UsageError(
-        f"{engine.name} has no release {ref!r} here",
-        advice=f"known are: {labels}; `forkscout scout run` looks for new ones",
-    )
+    if not known:
+        raise UsageError(
+            f"no release of {engine.name} is known here",
+            advice="`forkscout scout run` looks for new ones",
+        )
+    return known[-1]
 
 
 def _resolve_git(desk: Desk, engine: EngineRow, ref: str | None) -> RevisionRow:

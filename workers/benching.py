@@ -77,7 +77,7 @@ def _undisturbed(errand: Errand, plan: Plan, place: Place) -> list[Boot]:
     boots: list[Boot] = []
     alone = 0
     while alone < plan.boots and len(boots) < PATIENCE * plan.boots:
-        wait_for_quiet(errand.control)
+        wait_for_quiet(errand.control, limit_seconds=errand.station.settings.quiet_seconds)
         boot = run_boot(
             plan,
             place,

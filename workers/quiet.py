@@ -14,11 +14,10 @@ FOREIGN_SHARE_LIMIT = 0.10
 """Share of all processors that others may take during a boot. Undisturbed boots of a CPU engine
 stay below 0.065; beside a compile it is above 0.7 and the speed falls to a twentieth."""
 
-QUIET_WAIT_SECONDS = 60.0
 QUIET_SAMPLE_SECONDS = 1.0
 
 
-def wait_for_quiet(control: Control, *, limit_seconds: float = QUIET_WAIT_SECONDS) -> bool:
+def wait_for_quiet(control: Control, *, limit_seconds: float) -> bool:
     """Wait until the machine is idle enough to measure on; False where it did not become so."""
     deadline = time.monotonic() + limit_seconds
     while True:

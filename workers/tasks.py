@@ -61,7 +61,8 @@ def prove_cage(**_: Any) -> None:
     if leftovers:
         log.warning("processes of an earlier life ended", count=leftovers)
     _sweep_scratch(station.settings, queue_name)
-    faults = cage_faults()
+    switched_off = station.settings.sandbox == "none"
+    faults = ("FORKSCOUT_SANDBOX is none",) if switched_off else cage_faults()
     with writing(station.database) as session:
         fleet.say_sandbox(session, station.name, "" if faults else "bubblewrap")
         freed = 0 if faults else work.unblock(session, NO_SANDBOX, queue_name)
@@ -70,7 +71,7 @@ def prove_cage(**_: Any) -> None:
             "no sandbox, foreign source is not run here",
             queue=queue_name,
             cause=faults[0],
-            fix="apt install bubblewrap",
+            fix="FORKSCOUT_SANDBOX=auto" if switched_off else "apt install bubblewrap",
         )
     if freed:
         queue.ring(station.app, queue_name)

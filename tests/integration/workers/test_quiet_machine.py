@@ -40,4 +40,4 @@ def test_a_cancel_ends_the_wait() -> None:
     control = Control()
     threading.Timer(0.5, control.ask, ["cancelled"]).start()
     with pytest.raises(Stopped):
-        wait_for_quiet(control)
+        wait_for_quiet(control, limit_seconds=60)

@@ -1,0 +1,201 @@
+"""Wishes of a person over both databases: all of it is queued, or nothing is written."""
+
+from __future__ import annotations
+
+import pytest
+from sqlmodel import SQLModel, select
+from support.hub import Hub
+from support.rows import Rows
+
+from jobs import db, submit
+from jobs.config import Settings
+from jobs.dispatch import scenario_named
+from jobs.errors import ScoutError, UsageError
+from jobs.model import Kind, Lane, State, Trust
+from jobs.scenarios import SCENARIOS
+from jobs.store import results, work
+from jobs.submit import Desk
+from jobs.tables import JobRow, RevisionRow, StackRow
+
+SCENARIO = SCENARIOS["decode-128"]
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    hub = Hub(tmp_path / "outside")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(hub.config))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    return hub
+
+
+@pytest.fixture
+def desk(database, tmp_path, hub):
+    """A packaged engine with two releases, a fork with one commit, a rig, two models, a stack."""
+    fork = hub.add("owner/fork")
+    fork.commit({"CMakeLists.txt": "one"})
+    fork.git("tag", "v0.1")
+    fork.push("HEAD:refs/heads/main", "v0.1")
+    with db.writing(database) as session:
+        rows = Rows(session)
+        wheel = rows.engine(
+            name="wheels",
+            family="xllamacpp",
+            repo=None,
+            package="wheels",
+            trust=Trust.PACKAGE,
+            targets=[{"rig": "cpu", "via": "wheel"}],
+        )
+        rows.revision(wheel, label="1.0", commit="1" * 64)
+        rows.revision(wheel, label="2.0", commit="2" * 64)
+        rows.engine(name="fork", repo="owner/fork")
+        rows.engine(name="evil", trust=Trust.NEVER)
+        rows.engine(name="strange", family="vllm")
+        rows.rig(name="cpu")
+        rows.model_file(name="gemma:q4", present=False)
+        rows.model_file(name="other:q8", present=False)
+        values = {"intent": {"context": 4096, "kv": "q8_0"}, "scenarios": ["decode-128"]}
+        session.add(
+            StackRow(
+                name="gemma-cpu",
+                engine_id=wheel.id,
+                target="gemma:q4",
+                created_at=wheel.created_at,
+                **values,
+            )
+        )
+    settings = Settings(home=tmp_path / "home")
+    settings.prepare()
+    return Desk(settings, database)
+
+
+def bench(desk, **changes):
+    wish = {
+        "engine_name": "wheels",
+        "ref": None,
+        "rig": "cpu",
+        "target": None,
+        "scenario": SCENARIO,
+        "context_tokens": None,
+    }
+    return submit.submit_bench(desk, **(wish | changes))
+
+
+def written(database):
+    """Everything in the database."""
+    with db.reading(database) as session:
+        return {
+            name: session.connection().execute(table.select()).all()
+            for name, table in SQLModel.metadata.tables.items()
+        }
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"engine_name": "wheel"}, "'wheels'"),
+        ({"engine_name": "'; drop table job; --"}, "known are"),
+        ({"ref": "2.1"}, "2.0"),
+        ({"ref": "9" * 64}, "2.0"),
+        ({"rig": "cpi"}, "'cpu'"),
+        ({"target": "gemma:q8"}, "'gemma:q4'"),
+        ({"engine_name": "fork", "target": "gemma:q4", "ref": "v0.2"}, "v0.1"),
+        ({"engine_name": "fork", "target": "gemma:q4", "ref": "--upload-pack=x"}, ""),
+        ({"engine_name": "fork"}, "--target"),
+        ({"engine_name": "evil", "target": "gemma:q4"}, "trust"),
+        ({"engine_name": "strange", "target": "gemma:q4"}, "xllamacpp"),
+    ],
+)
+def test_an_unknown_name_is_refused_and_nothing_written(desk, changes, words):
+    """One sentence, the nearest right word, and not a single row more."""
+    before = written(desk.database)
+    with pytest.raises(UsageError) as caught:
+        bench(desk, **changes)
+    assert words in f"{caught.value.message} {caught.value.advice}"
+    assert "\n" not in caught.value.message
+    assert written(desk.database) == before
+
+
+def test_an_unknown_scenario_is_refused():
+    """With those there are."""
+    with pytest.raises(UsageError) as caught:
+        scenario_named("decode-129")
+    assert "decode-128" in caught.value.advice
+
+
+def test_a_wish_becomes_fetch_build_and_bench(desk):
+    """The bench waits for the other two; the stack's settings and the newest release are taken."""
+    done = bench(desk)
+    assert [job.kind for job in done.jobs] == [Kind.FETCH_MODEL, Kind.BUILD, Kind.BENCH]
+    assert {job.lane for job in done.jobs} == {Lane.ON_DEMAND}
+    fetch, build, last = done.jobs
+    assert (fetch.state, build.state, last.state) == (State.QUEUED, State.QUEUED, State.BLOCKED)
+    assert last.queue == "bench.cpu"
+    assert "2.0" in last.title
+    assert last.payload["context_tokens"] == 4096
+    assert last.payload["intent"] == {"kv": "q8_0"}
+    with db.reading(desk.database) as session:
+        assert [need.id for need in work.needs_of(session, last.id)] == [fetch.id, build.id]
+
+
+def test_the_same_wish_twice_is_one_job(desk):
+    """Nothing is queued that is queued already; another number of runs is another question."""
+    first, second = bench(desk), bench(desk)
+    assert [job.id for job in first.jobs] == [job.id for job in second.jobs]
+    other = bench(desk, runs=7)
+    assert [job.id for job in other.jobs[:2]] == [job.id for job in first.jobs[:2]]
+    assert other.last.id != first.last.id
+
+
+@pytest.mark.parametrize("ref", ["1.0", "1" * 64, "1" * 12])
+def test_a_release_is_named_by_label_or_digest(desk, ref):
+    """All of these mean the older release."""
+    assert "1.0" in bench(desk, ref=ref).last.title
+
+
+@pytest.mark.needs("git")
+@pytest.mark.parametrize("ref", [None, "v0.1", "main"])
+def test_a_fork_is_looked_up_with_git(desk, ref):
+    """Tag, branch and nothing at all lead to the same full commit, stored with its job."""
+    done = bench(desk, engine_name="fork", target="gemma:q4", ref=ref)
+    assert len(done.jobs) == 3
+    with db.reading(desk.database) as session:
+        row = session.get(RevisionRow, done.last.payload["revision_id"])
+    assert len(row.commit) == 40
+    again = bench(desk, engine_name="fork", target="gemma:q4", ref=row.commit[:10])
+    assert again.last.id == done.last.id
+
+
+def test_what_is_built_is_not_built_again_until_its_artifact_is_lost(desk):
+    """A known build needs no job; one whose artifact is gone is made again."""
+    wish = {"engine_name": "wheels", "ref": "2.0", "rig": "cpu"}
+    first = submit.submit_build(desk, **wish)
+    identity = first.last.payload["build_identity"]
+    with db.writing(desk.database) as session:
+        row = work.job(session, first.last.id)
+        row.state = State.SUCCEEDED
+        rows = Rows(session)
+        revision = session.get(RevisionRow, row.payload["revision_id"])
+        rows.build(revision, identity=identity)
+    known = submit.submit_build(desk, **wish)
+    assert (known.jobs, known.done) == ((), 1)
+    with db.writing(desk.database) as session:
+        results.lose_build(session, identity)
+    again = submit.submit_build(desk, **wish)
+    assert again.last.state == State.QUEUED
+    assert again.last.id != first.last.id
+
+
+def test_publishing_twice_is_one_job(desk):
+    """A waiting export will show what the second wish wants shown."""
+    assert submit.submit_publish(desk).last.id == submit.submit_publish(desk).last.id
+
+
+def test_a_ref_with_no_release_known_says_what_to_do(desk):
+    """An engine nobody has looked at yet has nothing to bench."""
+    with db.writing(desk.database) as session:
+        Rows(session).engine(name="new", family="xllamacpp", repo=None, package="new")
+    with pytest.raises(ScoutError) as caught:
+        bench(desk, engine_name="new", target="gemma:q4")
+    assert "scout run" in caught.value.advice
+    with db.reading(desk.database) as session:
+        assert session.exec(select(JobRow)).all() == []
