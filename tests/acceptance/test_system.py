@@ -63,10 +63,7 @@ def test_sigkill_of_everything_loses_no_job(system):
     assert system.count("result", f"job_id = {job}") == 1
     again.send(signal.SIGTERM)
     assert again.wait() == 0
-    boots = (
-        "select boot.id from boot join result on result.id = result_id "
-        f"where job_id = {job}"  # noqa: S608  a number
-    )
+    boots = f"select boot.id from boot join result on result.id = result_id where job_id = {job}"
     started = system.count("boot", f"id in ({boots})")
     assert started >= 3
     assert system.count("sample", f"boot_id in ({boots}) and not warmup") == 40 * started
