@@ -187,10 +187,11 @@ def test_what_the_worker_hears_is_harmless(station, broker, tmp_path):
 
 def test_every_name_that_is_rung_is_a_task(tmp_path):
     """Doorbells and schedule name tasks that exist; a misspelt one would ring unheard."""
-    app = queue.make_app(Settings(home=tmp_path))
+    app = queue.make_app(Settings(home=tmp_path), rooms=("scout", "workers", "web"))
     app.loader.import_default_modules()
-    named = {entry["task"] for entry in app.conf.beat_schedule.values()}
-    assert named | set(queue.LOOK.values()) | {"workers.look", "scout.watch"} <= set(app.tasks)
+    scheduled = {entry["task"] for entry in app.conf.beat_schedule.values()}
+    looks = {f"{queue.room_of(name)}.look" for name in ("build", "publish", "bench.cpu")}
+    assert scheduled | looks | {"scout.watch"} <= set(app.tasks)
 
 
 def test_redis_and_kombu_are_pinned_as_a_pair():

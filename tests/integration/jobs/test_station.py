@@ -269,12 +269,12 @@ def test_progress_and_heartbeat_reach_the_row(station):
 
 def test_a_silent_job_is_reaped(make_station, database, embedded):
     """A holder that says nothing for longer than the lease loses the job, not its trace."""
-    station = make_station(database, embedded, lease_seconds=0.2)
+    station = make_station(database, embedded, lease_seconds=0.3, heartbeat_seconds=0.1)
     (job,) = put(station, request("a"))
     with db.writing(database) as session:
         held = leases.lease(session, "build", "gone", clock.now())
     assert reap(station) == []
-    time.sleep(0.3)
+    time.sleep(0.5)
     assert reap(station) == [job]
     found = row(station, job)
     assert (found.state, found.failure_class, found.attempts) == (State.QUEUED, "worker_lost", 1)

@@ -106,7 +106,9 @@ def test_stop_kills_what_does_not_listen(make):
     supervisor = make(Program("beat", ("beat",)), drain_seconds=1.0)
     supervisor.start()
     (process,) = wait_for(lambda: processes_of(supervisor.settings))
+    wait_for(lambda: list(supervisor.settings.root.glob("beat-schedule*")), what="the clock")
     process.suspend()
+    wait_for(lambda: process.status() == psutil.STATUS_STOPPED, what="a stopped process")
     began = time.monotonic()
     with capture_logs() as logs:
         supervisor.stop()

@@ -18,7 +18,7 @@ from jobs.scenarios import Scenario
 from workers.artifacts import tree_digest
 from workers.bench import run_bench
 from workers.bubblewrap import Bubblewrap
-from workers.flags import read_flags
+from workers.flags import ask_help, flags_in
 from workers.plan import Place, Plan, interpreter_mounts, launcher_of
 from workers.sandbox import Limits, Mount
 from workers.steps import run_step
@@ -79,7 +79,7 @@ def bench(sandbox, artifact, weights, tmp_path, *, endpoint="chat", intent=None)
     plan = Plan(
         engine=xllamacpp,
         scenario=Scenario("tiny", 1, endpoint, "Hello", tokens=48, runs=2, boots=1),
-        flags=read_flags(xllamacpp, tree, place, control=control, mounts=extra),
+        flags=flags_in(xllamacpp, ask_help(xllamacpp, tree, place, control=control, mounts=extra)),
         artifact=tree,
         model=Mount(weights, "/run/model.gguf"),
         context_tokens=512,
