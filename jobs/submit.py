@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import cast
 
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from jobs import clock, dispatch, git, planner
+from jobs import clock, dispatch, git, planner, queue
 from jobs.config import Settings
 from jobs.db import reading, writing
 from jobs.dispatch import BenchWish
@@ -18,7 +19,7 @@ from jobs.errors import UsageError
 from jobs.git_refs import checked_ref
 from jobs.model import Lane, Trust
 from jobs.scenarios import Scenario
-from jobs.store import catalog, work
+from jobs.store import catalog, fleet, work
 from jobs.tables import EngineRow, JobRow, RevisionRow
 
 ON_DEMAND = "asked for by hand"
@@ -121,6 +122,19 @@ def submit_publish(desk: Desk) -> Submitted:
         request = planner.publish_request(lane=Lane.ON_DEMAND, reason=reason)
         found = work.enqueue(session, [request], clock.now())
     return _submitted(found)
+
+
+def ring_for(settings: Settings, database: Engine, jobs: Iterable[JobRow]) -> list[str]:
+    """Ring the jobs' queues where a living worker serves them; the queues that nobody serves."""
+    wanted = {job.queue for job in jobs}
+    silent = clock.now() - timedelta(seconds=settings.lease_seconds)
+    with reading(database) as session:
+        served = {worker.queue for worker in fleet.workers(session) if worker.beat_at > silent}
+    if wanted & served:
+        celery = queue.make_app(settings)
+        for name in sorted(wanted & served):
+            queue.ring(celery, name)
+    return sorted(wanted - served)
 
 
 def _submitted(found: dict[str, JobRow | None]) -> Submitted:

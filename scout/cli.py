@@ -15,10 +15,11 @@ from rich.table import Table
 from rich.text import Text
 from sqlalchemy import Engine
 
-from jobs import clock, queue
+from jobs import clock
 from jobs.config import Settings
 from jobs.db import open_database, reading, writing
 from jobs.store import catalog
+from jobs.submit import ring_for
 from jobs.terminal import printable
 from scout.loading import apply
 from scout.reading import load
@@ -145,16 +146,16 @@ def run(as_json: AsJson = False) -> None:
             settings,
             on_look=lambda name: typer.echo(f"looking at {printable(name)} ...", err=True),
         )
-    if jobs:
-        celery = queue.make_app(settings)
-        for name in {job.queue for job in jobs}:
-            queue.ring(celery, name)
+        unserved = ring_for(settings, database, jobs)
     if as_json:
         _say_json({**_as_json(summary), "jobs": [job.id for job in jobs]})
     else:
         _tell(summary)
         for job in jobs:
             typer.echo(f"queued job {job.id}: {printable(job.title)}")
+        if unserved:
+            names = ", ".join(unserved)
+            typer.echo(f"nobody serves {names} now; `forkscout up` starts the workers")
     if summary.troubles:
         raise typer.Exit(1)
 

@@ -79,7 +79,9 @@ def main() -> None:
         complain("stopped")
         sys.exit(130)
     except OSError as fault:
-        complain(str(fault), "check the disk, the permissions and FORKSCOUT_HOME")
+        where = f": {fault.filename}" if fault.filename else ""
+        says = f"{fault.strerror or fault}{where}"
+        complain(says, "check the disk, the permissions and FORKSCOUT_HOME")
         sys.exit(1)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import codecs
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from jobs import clock, queue, submit
+from jobs import clock, submit
 from jobs.config import Settings
 from jobs.db import open_database, reading, writing
 from jobs.demo import note_of
@@ -25,7 +25,6 @@ from jobs.dispatch import scenario_named
 from jobs.lifecycle import LIVE
 from jobs.model import State
 from jobs.scenarios import DEFAULT_SCENARIO
-from jobs.store import fleet
 from jobs.store import work as store
 from jobs.submit import Desk, Submitted
 from jobs.tables import JobRow
@@ -118,15 +117,7 @@ def submit_publish(as_json: bool = JSON_OPTION) -> None:
 
 
 def _report(settings: Settings, done: Submitted, as_json: bool) -> None:
-    celery = queue.make_app(settings)
-    database = open_database(settings)
-    with reading(database) as session:
-        silent = clock.now() - timedelta(seconds=settings.lease_seconds)
-        served = {w.queue for w in fleet.workers(session) if w.beat_at > silent}
-    unserved = sorted({job.queue for job in done.jobs} - served)
-    if not unserved:
-        for name in {job.queue for job in done.jobs}:
-            queue.ring(celery, name)
+    unserved = submit.ring_for(settings, open_database(settings), done.jobs)
     if as_json:
         _print_json([_as_json(job) for job in done.jobs])
         return
@@ -134,8 +125,12 @@ def _report(settings: Settings, done: Submitted, as_json: bool) -> None:
         typer.echo(f"job {job.id}: {printable(job.title)} ({job.state})")
     if not done.jobs:
         typer.echo("nothing to do: this is already built")
-    if unserved:
-        typer.echo(f"nobody serves {', '.join(unserved)} now; `forkscout up` starts the workers")
+    _say_unserved(unserved)
+
+
+def _say_unserved(queues: Sequence[str]) -> None:
+    if queues:
+        typer.echo(f"nobody serves {', '.join(queues)} now; `forkscout up` starts the workers")
 
 
 @app.command("jobs")
@@ -221,10 +216,12 @@ def retry(job: int = typer.Argument(help="number of the job")) -> None:
     Example: `forkscout retry 7`
     """
     settings = Settings()
-    with writing(open_database(settings)) as session:
+    database = open_database(settings)
+    with writing(database) as session:
         row = store.retry(session, job, clock.now())
-    queue.ring(queue.make_app(settings), row.queue)
+    unserved = submit.ring_for(settings, database, [row])
     typer.echo(f"job {job} is {row.state}")
+    _say_unserved(unserved)
 
 
 @app.command()

@@ -91,6 +91,10 @@ def test_a_worker_that_fell_silent_serves_nobody(settings: Settings) -> None:
         Rows(session).worker(queue="publish", beat_at=long_ago)
     database.dispose()
     assert "nobody serves publish" in run("submit", "publish")
+    run("cancel", "1")
+    done = CliRunner().invoke(app, ["retry", "1"], catch_exceptions=False)
+    assert "nobody serves publish" in done.stdout
+    assert "doorbell" not in done.output
 
 
 def test_an_unknown_engine_on_an_empty_installation_says_what_to_do(settings: Settings) -> None:
