@@ -52,12 +52,16 @@ def run(settings: Settings, console: Console) -> int:
 
 
 def _with_free_port(settings: Settings) -> Settings:
-    """The demo's site is looked at for a minute only: any free port will do."""
+    """The demo's site is looked at for a minute only: any free port of its address will do."""
     try:
         up.check_port(settings)
     except UsageError:
-        with socket.socket() as probe:
-            probe.bind((settings.host, 0))
+        family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+        with socket.socket(family) as probe:
+            try:
+                probe.bind((settings.host, 0))
+            except OSError:
+                up.check_port(settings)
             return settings.model_copy(update={"port": probe.getsockname()[1]})
     return settings
 

@@ -231,7 +231,9 @@ def _fault(said: str, url: str | None) -> Exception:
         return Permanent(
             f"{url}: {last}", advice="Check the name; the repository may be renamed or private."
         )
-    return Transient(f"{url}: {last}", advice="It is tried again later.")
+    return Transient(
+        f"{url}: {last}", advice="look at the network and try again; a job tries again by itself"
+    )
 
 
 def _read(file: IO[bytes]) -> str:

@@ -35,7 +35,7 @@ def resolve(mirror: Path, ref: str) -> Commit:
 
     Raises `UsageError` with close matches where there is none or more than one.
     """
-    wanted = _checked_ref(ref)
+    wanted = checked_ref(ref)
     names = _names(mirror)
     commits = _candidates(mirror, wanted, names)
     if len(commits) > 1:
@@ -118,7 +118,7 @@ def _committed_at(mirror: Path, sha: str) -> datetime:
         return datetime.fromtimestamp(0, tz=UTC)
 
 
-def _checked_ref(ref: str) -> str:
+def checked_ref(ref: str) -> str:
     if not _REF.fullmatch(ref) or ".." in ref or "@{" in ref:
         raise UsageError(
             f"{ref[:SHOWN_LENGTH]!r} cannot be a ref", advice="Give a branch, a tag or a sha."

@@ -15,6 +15,7 @@ from jobs.db import reading, writing
 from jobs.dispatch import BenchWish
 from jobs.engines.registry import FAMILIES
 from jobs.errors import UsageError
+from jobs.git_refs import checked_ref
 from jobs.model import Lane, Trust
 from jobs.scenarios import Scenario
 from jobs.store import catalog, work
@@ -167,7 +168,7 @@ def resolve(desk: Desk, engine: EngineRow, ref: str | None) -> RevisionRow:
 def _resolve_git(desk: Desk, engine: EngineRow, ref: str | None) -> RevisionRow:
     url = git.repo_url(cast(str, engine.repo))
     mirror = desk.settings.mirror_of(cast(str, engine.repo))
-    wanted = ref or (engine.branches[0] if engine.branches else "HEAD")
+    wanted = checked_ref(ref or (engine.branches[0] if engine.branches else "HEAD"))
     if not git.holds(mirror, wanted):
         git.update_mirror(mirror, url, desk.on_line)
     commit = git.resolve(mirror, wanted)

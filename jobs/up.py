@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import shutil
@@ -233,15 +234,20 @@ def running(settings: Settings) -> Iterator[Supervisor]:
 
 
 def check_port(settings: Settings) -> None:
-    """Raise `UsageError` where the site's port is taken."""
-    with socket.socket() as probe:
+    """Raise `UsageError` where the site's port is taken, or its address is not of this machine."""
+    host, port = settings.host, settings.port
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((settings.host, settings.port))
+            probe.bind((host, port))
         except OSError as fault:
+            taken = fault.errno in (errno.EADDRINUSE, errno.EACCES)
             raise UsageError(
-                f"the site cannot listen on {settings.host}:{settings.port}: {fault.strerror}",
-                advice="choose another port, for example FORKSCOUT_PORT=8451",
+                f"the site cannot listen on {host}, port {port}: {fault.strerror}",
+                advice="choose another port, for example FORKSCOUT_PORT=8451"
+                if taken
+                else "set FORKSCOUT_HOST to an address of this machine, such as 127.0.0.1",
             ) from fault
 
 

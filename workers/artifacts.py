@@ -110,15 +110,14 @@ def write_provenance(root: Path, digest: str, provenance: Mapping[str, Any]) -> 
 def read_provenance(root: Path, digest: str) -> dict[str, Any]:
     """What was written beside the artifact; raises `JobFailure` where that is gone."""
     try:
-        found = json.loads((root / _checked(digest) / "provenance.json").read_text())
-    except (OSError, ValueError) as error:
+        return dict(json.loads((root / _checked(digest) / "provenance.json").read_text()))
+    except (OSError, ValueError, TypeError) as error:
         raise JobFailure(
             f"artifact {digest[:12]} has no readable provenance",
             failure_class="artifact_damaged",
             blame=Blame.INFRASTRUCTURE,
             advice="Build it again; look at the disk of the worker if this repeats.",
         ) from error
-    return dict(found)
 
 
 def sweep(root: Path) -> int:

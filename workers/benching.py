@@ -135,20 +135,29 @@ def _artifact(
     station: Station, build: BuildRow | None, wanted: BenchPayload, subject: Subject
 ) -> tuple[Path, Flags]:
     root = station.settings.artifacts
-    tree = artifacts.find(root, build.artifact) if build else None
-    if build is None or tree is None:
-        with writing(station.database) as session:
-            results.lose_build(session, wanted.build_identity)
-        raise JobFailure(
-            "the artifact of this build is not in the store",
-            failure_class="artifact_missing",
-            blame=Blame.CONFIGURATION,
-            phase="check artifact",
-            advice="submit the bench again; it builds the revision first",
-        )
-    artifacts.verify(root, build.artifact)
-    text = str(artifacts.read_provenance(root, build.artifact).get("help", ""))
-    return tree, flags_in(subject.family, text)
+    if build is None or artifacts.find(root, build.artifact) is None:
+        raise _lost(station, wanted, "artifact_missing", "is not in the store")
+    try:
+        artifacts.verify(root, build.artifact)
+        text = str(artifacts.read_provenance(root, build.artifact).get("help", ""))
+    except JobFailure as damage:
+        artifacts.discard(root, build.artifact)
+        words = "is not what was stored, and was thrown away"
+        raise _lost(station, wanted, "artifact_damaged", words) from damage
+    return cast(Path, artifacts.find(root, build.artifact)), flags_in(subject.family, text)
+
+
+def _lost(station: Station, wanted: BenchPayload, failure_class: str, words: str) -> JobFailure:
+    """The failure of a bench whose artifact is gone; the next request for the build makes it."""
+    with writing(station.database) as session:
+        results.lose_build(session, wanted.build_identity)
+    return JobFailure(
+        f"the artifact of this build {words}",
+        failure_class=failure_class,
+        blame=Blame.CONFIGURATION,
+        phase="check artifact",
+        advice="submit the bench again; it builds the revision first",
+    )
 
 
 def _record(

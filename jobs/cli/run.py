@@ -39,7 +39,8 @@ def up() -> None:
         asked = up_run.stop_on_signals()
         with up_run.running(settings) as supervisor:
             supervisor.watch(lambda: asked.is_set() or up_run.site_answers(settings))
-            console.print(f"forkscout is up: http://{settings.host}:{settings.port}")
+            host = f"[{settings.host}]" if ":" in settings.host else settings.host
+            console.print(f"forkscout is up: http://{host}:{settings.port}", markup=False)
             console.print("Ctrl-C drains and stops everything.", style="dim")
             supervisor.watch(asked.is_set)
             console.print("draining ...")

@@ -118,3 +118,23 @@ def test_show_keeps_long_words_whole_and_moments_short(settings: Settings) -> No
     assert path in "".join(line.strip() for line in shown.splitlines())
     assert " UTC" in shown
     assert "+00:00" not in shown
+
+
+@pytest.mark.parametrize(
+    "ref",
+    ["--upload-pack=touch x", "-h", " ", "a b", "HEAD~1", "@{-1}", "a/../b", "x\ny", "a" * 5000],
+)
+def test_a_ref_that_cannot_be_one_is_refused_before_anything_is_asked(
+    settings: Settings, ref: str
+) -> None:
+    """No git starts, no mirror is made, and the sentence is short."""
+    database = db.open_database(settings)
+    with db.writing(database) as session:
+        rows = Rows(session)
+        engine = rows.engine(targets=[{"rig": "cpu", "via": "cmake"}]).name
+        rows.rig(name="cpu")
+    database.dispose()
+    with pytest.raises(UsageError, match="cannot be a ref") as caught:
+        run("submit", "build", "--engine", engine, "--ref", ref)
+    assert len(caught.value.message) < 400
+    assert not list(settings.mirrors.iterdir())
