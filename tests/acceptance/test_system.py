@@ -63,14 +63,8 @@ def test_sigkill_of_everything_loses_no_job(system):
     assert system.count("result", f"job_id = {job}") == 1
     again.send(signal.SIGTERM)
     assert again.wait() == 0
-<<<<<<< HEAD
     boots = f"select boot.id from boot join result on result.id = result_id where job_id = {job}"
     started = system.count("boot", f"id in ({boots})")
-=======
-    of_job = f"result_id in (select id from result where job_id = {job})"  # noqa: S608  a number
-    boots = f"select id from boot where {of_job}"  # noqa: S608  a number
-    started = system.count("boot", of_job)
->>>>>>> accept
     assert started >= 3
     assert system.count("sample", f"boot_id in ({boots}) and not warmup") == 40 * started
 
