@@ -159,9 +159,11 @@ def _is_older(
     return (*ours, other) > (*theirs, one)
 
 
-def _weight(tail: Collection[Triple], by: Mapping[str, int]) -> tuple[bool, int]:
-    """Whether all is shared, and how many shared patches the authors of the rest have written."""
-    return not tail, sum(by.get(author, 0) for author in {author for author, _, _ in tail})
+def _weight(tail: Collection[Triple], by: Mapping[str, int]) -> tuple[bool, float]:
+    """Whether all is shared; else how much of the shared work the rest's authors wrote."""
+    if not tail:
+        return True, 0.0
+    return False, sum(by.get(author, 0) for author, _, _ in tail) / len(tail)
 
 
 def _ancestors(name: str, parents: Mapping[str, str | None]) -> list[str]:
