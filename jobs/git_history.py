@@ -41,8 +41,8 @@ def commits(network: Path, numbers: Sequence[int], *, seen: str) -> Iterator[Com
             tuple(parents.split()),
             _seconds(authored),
             _seconds(committed),
-            printable(author),
-            printable(subject),
+            printable(author[:AUTHOR_LENGTH]),
+            printable(subject[:SUBJECT_LENGTH]),
         )
 
 

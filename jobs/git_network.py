@@ -23,6 +23,7 @@ BRANCH, TAG = "refs/heads/", "refs/tags/"
 NAME_LENGTH = 200
 REFS_LIMIT = 20_000  # upstream has about 7,000 tags
 COMMITS_LIMIT = 100_000  # commits a single repository may bring; llama.cpp has 10,000 in all
+COMMITS_BYTES_LIMIT = 64 * 2**20  # all of llama.cpp's commit messages are 10 MB
 FETCH_BYTES_LIMIT = 512 * 2**20  # a first fetch of llama.cpp without contents is 15 MB
 FILE_BYTES_LIMIT = 4 * 2**20  # the largest source we read has 0.2 MB
 PACK_ABOVE_REFS = 200
@@ -213,12 +214,15 @@ def _fetch(
 def _refuse_flood(network: Path, url: str, room: str) -> None:
     """A repository with too much history of its own would slow every look at all the others."""
     others = ["--not", f"--exclude={room}*", "--glob=refs/"]
-    own = int(ask(["rev-list", "--count", f"--glob={room}", *others], mirror=network))
-    if own > COMMITS_LIMIT:
+    own = ask(["rev-list", f"--glob={room}", *others], mirror=network)
+    count = own.count("\n")
+    check = ["cat-file", "--batch-check=%(objectsize)"]
+    sizes = ask(check, mirror=network, text=own).split() if count <= COMMITS_LIMIT else ()
+    if count > COMMITS_LIMIT or sum(map(int, sizes)) > COMMITS_BYTES_LIMIT:
         refs = ask(["for-each-ref", "--format=%(refname)", room], mirror=network).splitlines()
         _change_refs(network, [f"delete {ref}" for ref in refs])
         raise Permanent(
-            f"{url} brings {own} commits that no other repository has",
+            f"{url} brings more history than an honest fork ({count} commits)",
             advice="Nothing of it was taken. Look at the repository by hand.",
         )
 

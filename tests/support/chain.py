@@ -63,8 +63,8 @@ def build_chain(hub: Hub) -> Chain:
         upstream_commit(upstream, number)
     upstream.push("HEAD:refs/heads/master")
 
-    turbo.git("reset", "--quiet", "--hard", turbo.take(upstream, "master~1"))
-    turbo.git("cherry-pick", *early, at=None)
+    turbo.git("reset", "--quiet", "--hard", turbo.take(upstream, "master") + "~1")
+    turbo.git("cherry-pick", *early)
     picked = patch(turbo, "turbo late", "tom", 16)
     turbo.push("HEAD:refs/heads/feature/turbo")
 

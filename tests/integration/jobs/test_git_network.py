@@ -153,17 +153,23 @@ def test_more_refs_than_honest_are_refused_whole(
     assert not network.exists()
 
 
-def test_more_commits_than_honest_are_refused_whole(
-    hub: Hub, repository: Repository, network: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("limit", "value"), [("COMMITS_LIMIT", 2), ("COMMITS_BYTES_LIMIT", 400)])
+def test_more_history_than_honest_is_refused_whole(
+    hub: Hub,
+    repository: Repository,
+    network: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    limit: str,
+    value: int,
 ) -> None:
     """The flooding fork loses its namespace; the others keep theirs."""
     git_network.update(network, URL, 1)
-    monkeypatch.setattr(git_network, "COMMITS_LIMIT", 2)
+    monkeypatch.setattr(git_network, limit, value)
     other = hub.add("b/engine")
     for n in range(3):
         other.commit({"x": str(n)})
     other.push()
-    with pytest.raises(Permanent, match="brings 3 commits"):
+    with pytest.raises(Permanent, match="3 commits"):
         git_network.update(network, OTHER, 2)
     assert git_network.tips(network, 2) == {}
     assert git_network.tips(network, 1) != {}
