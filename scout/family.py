@@ -64,7 +64,10 @@ def _lines(descent: Descent) -> list[str]:
     apart = f"upstream {_apart(descent.from_upstream)}"
     if descent.from_parent is not None and descent.from_parent != descent.from_upstream:
         apart += f", {descent.parent} {_apart(descent.from_parent)}"
-    own = f"{descent.own_patches} own patches by {descent.own_authors} authors"
+    own = (
+        f"{descent.own_patches} own {_patches(descent.own_patches)} "
+        f"by {_counted(descent.own_authors, 'author')}"
+    )
     if descent.patches_beyond_parent != descent.own_patches:
         own += f", {descent.patches_beyond_parent} of them not in {descent.parent}"
     lines = [apart, own]
@@ -76,9 +79,10 @@ def _lines(descent: Descent) -> list[str]:
             f"taken {sync.brought_at:%Y-%m-%d} by {by}",
         ]
     if descent.backports:
-        lines.append(f"picked {descent.backports} pull requests of upstream")
+        lines.append(f"picked {_counted(descent.backports, 'pull request')} of upstream")
     lines += [
-        f"absorbed {took.patches} patches of {took.source} ({took.commits} commits as they were)"
+        f"absorbed {took.patches} {_patches(took.patches)} of {took.source} "
+        f"({_counted(took.commits, 'commit')} as they were)"
         for took in descent.absorbed
     ]
     return lines
@@ -86,3 +90,11 @@ def _lines(descent: Descent) -> list[str]:
 
 def _apart(distance: Distance) -> str:
     return f"+{distance.ahead} -{distance.behind}"
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def _patches(count: int) -> str:
+    return "patch" if count == 1 else "patches"

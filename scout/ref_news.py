@@ -201,11 +201,10 @@ def _pushed(
         **_standing(after, view),
     }
     how = "force-pushed" if forced else "pushed"
-    what = "1 new patch" if len(fresh) == 1 else f"{len(fresh)} new patches"
     return RefNews(
         "fork_pushed",
         f"gh:push:{place.repository}:{ref}:{after}",
-        f"{place.engine}: {name} {how} to {after[:9]}, {what}",
+        f"{place.engine}: {name} {how} to {after[:9]}, {_patches(len(fresh), 'new ')}",
         _facts(place, facts),
         happened_at=_when(view.graph, after),
     )
@@ -276,7 +275,7 @@ def _absorbed(place: Place, fresh: Sequence[CommitFacts], view: View) -> list[Re
             RefNews(
                 "feature_absorbed",
                 f"gh:absorb:{place.repository}:{other.repository}:{digest}",
-                f"{place.engine} took {len(took)} patches of {other.engine}",
+                f"{place.engine} took {_patches(len(took))} of {other.engine}",
                 _facts(place, facts),
             )
         )
@@ -285,6 +284,10 @@ def _absorbed(place: Place, fresh: Sequence[CommitFacts], view: View) -> list[Re
 
 def _facts(place: Place, facts: Mapping[str, Any]) -> dict[str, Any]:
     return {"repo_id": place.github_id, "repository": place.repository, **facts}
+
+
+def _patches(count: int, which: str = "") -> str:
+    return f"1 {which}patch" if count == 1 else f"{count} {which}patches"
 
 
 def _when(graph: Graph, sha: str) -> datetime | None:

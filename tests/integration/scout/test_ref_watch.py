@@ -239,7 +239,7 @@ def test_a_fork_that_has_a_patch_first_is_its_source(chain: Chain, scout: Scout)
     chain.bee.push("HEAD:refs/heads/main")
     scout.look()
     took = {row.title for row in scout.events().values() if row.kind == "feature_absorbed"}
-    assert took == {"buun took 1 patches of bee", "bee took 2 patches of buun"}
+    assert took == {"buun took 1 patch of bee", "bee took 2 patches of buun"}
 
 
 def test_hostile_names_and_texts_stay_text(hub: Hub, chain: Chain, scout: Scout) -> None:

@@ -163,7 +163,7 @@ def test_a_patch_of_another_fork_is_absorbed_once() -> None:
     assert took.kind == "feature_absorbed"
     assert took.key.startswith("gh:absorb:7:3:")
     assert [each["subject"] for each in took.facts["commits"]] == ["n1"]
-    assert took.title == "fork took 1 patches of near"
+    assert took.title == "fork took 1 patch of near"
 
 
 def test_branches_and_tags_come_and_go() -> None:
