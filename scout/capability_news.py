@@ -6,7 +6,7 @@ import hashlib
 
 from scout.capability import SOURCES, Capability, read_capability
 from scout.history import History
-from scout.ref_news import Place, RefNews
+from scout.ref_values import Place, RefNews
 
 
 def capability_news(place: Place, push: RefNews, history: History, *, url: str) -> RefNews | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from scout.graph import Graph, Reach, Triple, patches, triples
 from scout.history import History
 from scout.kinship import Kin, elders, relatives
-from scout.ref_news import Neighbour, Upstream, View
+from scout.ref_values import Neighbour, Upstream, View
 
 Seen = Mapping[str, Mapping[str, str]]
 

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from jobs.git_history import CommitFacts
 from jobs.git_network import BRANCH, TAG
-from scout.graph import Graph, Reach, Triple, changes, patches, triple, triples
+from scout.graph import Graph, changes, patches, triple, triples
+from scout.ref_values import Place, RefNews, View
 
 AUTO_BUILD = re.compile(r"(.+-)?b\d+(-[0-9a-f]{7})?")
 """How CI names the tag of a build; what people tag looks different."""
@@ -30,60 +31,6 @@ HOT_PATHS = (
 
 LISTED = 50  # commits, authors or paths that an event carries
 TOLD_LIMIT = 200  # events of one repository at one look; more is no news but a flood
-
-
-@dataclass(frozen=True)
-class Place:
-    """A repository as its news needs it; `watched` are full names of branches that are built."""
-
-    engine: str
-    repository: int
-    github_id: int | None = None
-    default_branch: str | None = None
-    watched: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True)
-class Upstream:
-    """What all forks are measured against."""
-
-    repository: int
-    head: str
-    released: Reach
-    everything: Reach
-
-
-@dataclass(frozen=True)
-class Neighbour:
-    """Another fork and the patches it was known to have; the direct parent comes first."""
-
-    engine: str
-    repository: int
-    patches: frozenset[Triple]
-
-
-@dataclass(frozen=True)
-class View:
-    """All that a repository's news is judged by."""
-
-    graph: Graph
-    changed_paths: Callable[[Sequence[str]], Collection[str]]
-    upstream: Upstream | None = None
-    neighbours: Sequence[Neighbour] = ()
-
-
-@dataclass(frozen=True)
-class RefNews:
-    """One event to be; `revision` is the commit to build, and `replaces` the head before it."""
-
-    kind: str
-    key: str
-    title: str
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    revision: str | None = None
-    replaces: str | None = None
-    happened_at: datetime | None = None
-    low_priority: bool = False
 
 
 def ref_news(
@@ -146,12 +93,14 @@ def _branch(place: Place, ref: str, oid: str, view: View, *, gone: bool) -> RefN
 
 def _push(place: Place, ref: str, before: str, after: str, view: View) -> list[RefNews]:
     graph = view.graph
+    built: dict[str, Any] = {"revision": after, "replaces": before} if ref in place.watched else {}
+    if not graph.knows(before):
+        return [replace(_moved(place, ref, before, after, view), **built)]
     past = graph.reach([before])
     forced = not graph.holds(graph.reach([after]), before)
     arrived = graph.beyond([after], past)
     fresh = _fresh(arrived, before, view)
     sync = _sync(place, ref, before, after, view, forced=forced)
-    built: dict[str, Any] = {"revision": after, "replaces": before} if ref in place.watched else {}
     idle = forced and not fresh
     news: list[RefNews] = []
     if sync is not None and idle:
@@ -172,6 +121,22 @@ def _fresh(arrived: Iterable[CommitFacts], before: str, view: View) -> list[Comm
     had = triples(changes(view.graph.beyond([before], everything)))
     own = patches(each for each in arrived if not view.graph.holds(everything, each.sha))
     return [commit for commit in own if triple(commit) not in had]
+
+
+def _moved(place: Place, ref: str, before: str, after: str, view: View) -> RefNews:
+    """A push of which only the new end is known: the history before it was lost here."""
+    unknown = {"forced": None, "new_patches": None, "new_authors": [], "files_hot": []}
+    facts = {"ref": ref, "before": before, "after": after, **unknown, "subjects": []}
+    name = ref.removeprefix(BRANCH)
+    return RefNews(
+        "fork_pushed",
+        f"gh:push:{place.repository}:{ref}:{after}",
+        f"{place.engine}: {name} moved to {after[:9]}, what came before is not known here",
+        _facts(
+            place, {**facts, "is_default": name == place.default_branch, **_standing(after, view)}
+        ),
+        happened_at=_when(view.graph, after),
+    )
 
 
 def _pushed(

@@ -24,7 +24,8 @@ from scout import neighbours
 from scout.capability_news import capability_news
 from scout.history import History
 from scout.kinship import Kin, elders_first, kindred, root_of
-from scout.ref_news import Place, RefNews, View, ref_news
+from scout.ref_news import TOLD_LIMIT, ref_news
+from scout.ref_values import Place, RefNews, View
 from scout.sources.base import RefSource, Watched
 from scout.sources.registry import REF_SOURCES
 from scout.watch import Summary, Trouble
@@ -142,6 +143,8 @@ def _news(
         return []
     place = Place(kin.name, kin.repository, kin.github_id, kin.default_branch, kin.watched)
     news = ref_news(place, kin.refs, commits, view)
+    if len(news) == TOLD_LIMIT:
+        _log.warning("refs moved in a flood", engine=kin.name, told=len(news))
     for push in [each for each in news if each.revision is not None]:
         try:
             found = capability_news(place, push, this.history, url=repo_url(kin.repo))

@@ -16,7 +16,7 @@ from jobs.errors import ScoutError
 from jobs.store import catalog
 from jobs.tables import EngineRow
 from scout.news import RELEASE, News, whats_new
-from scout.ref_news import RefNews
+from scout.ref_values import RefNews
 from scout.sources.base import Sighting, Source, Watched
 from scout.sources.registry import SOURCES
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,11 @@ from support.watching import CHAIN, Scout, bench_of, engine
 
 from jobs.db import reading, writing
 from jobs.dispatch import plan_events
+from jobs.errors import Permanent
 from jobs.model import Lane, State
 from jobs.store import catalog, refs, work
+from scout.graph import Graph
+from scout.history import GitHistory
 
 pytestmark = pytest.mark.needs("git")
 
@@ -270,3 +275,56 @@ def test_upstreams_own_push_is_news_too(chain: Chain, scout: Scout) -> None:
     scout.look()
     pushes = told(scout, "fork_pushed")
     assert {push["new_patches"] for push in pushes} == {1}
+
+
+class Racing(GitHistory):
+    """A history during whose reading another scout finishes its own round."""
+
+    other: Scout | None = None
+
+    def graph(self, numbers: Sequence[int]) -> Graph:
+        other, Racing.other = Racing.other, None
+        if other is not None:
+            other.look()
+        return super().graph(numbers)
+
+
+def test_two_scouts_tell_once(chain: Chain, scout: Scout) -> None:
+    """What another watcher wrote in the meantime is not new, and nothing is written twice."""
+    scout.load(CHAIN)
+    scout.look()
+    patch(chain.buun, "one", "buun", 30)
+    chain.buun.push("HEAD:refs/heads/master")
+    Racing.other = Scout(scout.database, scout.network.parents[1])
+    scout.history = Racing(scout.network)
+    assert scout.look().new == ()
+    assert len(told(scout, "fork_pushed")) == 1
+
+
+class Unreadable(GitHistory):
+    """A history that cannot be read today."""
+
+    def graph(self, numbers: Sequence[int]) -> Graph:
+        raise Permanent("git wrote more than it may", advice="look at it")
+
+
+def test_an_unreadable_history_loses_no_event(chain: Chain, scout: Scout) -> None:
+    """Nothing is recorded, so that the push is told once the history can be read."""
+    scout.load(CHAIN)
+    scout.look()
+    patch(chain.buun, "one", "buun", 30)
+    chain.buun.push("HEAD:refs/heads/master")
+    scout.history = Unreadable(scout.network)
+    (trouble,) = scout.look().troubles
+    assert trouble.engine == "upstream"
+    scout.history = GitHistory(scout.network)
+    assert [news.kind for news in scout.look().new] == ["fork_pushed"]
+
+
+def test_a_lost_network_is_fetched_again_without_news(chain: Chain, scout: Scout) -> None:
+    """The folder may be deleted at any time: rows say what was told."""
+    scout.load(CHAIN)
+    scout.look()
+    shutil.rmtree(scout.network)
+    assert scout.look().new == ()
+    assert (scout.network / "HEAD").exists()

@@ -9,16 +9,8 @@ import pytest
 from support.graphs import Story, sha
 
 from scout.graph import patches, triples
-from scout.ref_news import (
-    AUTO_BUILD,
-    TOLD_LIMIT,
-    Neighbour,
-    Place,
-    RefNews,
-    Upstream,
-    View,
-    ref_news,
-)
+from scout.ref_news import AUTO_BUILD, TOLD_LIMIT, ref_news
+from scout.ref_values import Neighbour, Place, RefNews, Upstream, View
 
 MAIN = "refs/heads/main"
 PLACE = Place("fork", 7, 99, "main", frozenset({MAIN}))
@@ -89,6 +81,14 @@ def test_a_push_tells_its_new_patches() -> None:
     assert (push.revision, push.replaces, push.low_priority) == (sha("f3"), sha("f1"), False)
     assert push.title == f"fork: main pushed to {sha('f3')[:9]}, 2 new patches"
     assert push.happened_at is not None
+
+
+def test_a_push_from_an_unknown_commit_claims_nothing() -> None:
+    """Where the old history is lost, nobody is said to have forced or written anything."""
+    (push,) = news({MAIN: "lost"}, {MAIN: "f1"}, view(forked(), "u2"))
+    assert push.key == f"gh:push:7:{MAIN}:{sha('f1')}"
+    assert (push.facts["forced"], push.facts["new_patches"]) == (None, None)
+    assert (push.facts["ahead"], push.revision) == (2, sha("f1"))
 
 
 def test_another_branch_carries_no_revision() -> None:
