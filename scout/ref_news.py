@@ -125,16 +125,24 @@ def _fresh(arrived: Iterable[CommitFacts], before: str, view: View) -> list[Comm
 
 def _moved(place: Place, ref: str, before: str, after: str, view: View) -> RefNews:
     """A push of which only the new end is known: the history before it was lost here."""
-    unknown = {"forced": None, "new_patches": None, "new_authors": [], "files_hot": []}
-    facts = {"ref": ref, "before": before, "after": after, **unknown, "subjects": []}
     name = ref.removeprefix(BRANCH)
+    facts: dict[str, Any] = {
+        "ref": ref,
+        "before": before,
+        "after": after,
+        "forced": None,
+        "is_default": name == place.default_branch,
+        "new_patches": None,
+        "new_authors": [],
+        "files_hot": [],
+        "subjects": [],
+        **_standing(after, view),
+    }
     return RefNews(
         "fork_pushed",
         f"gh:push:{place.repository}:{ref}:{after}",
         f"{place.engine}: {name} moved to {after[:9]}, what came before is not known here",
-        _facts(
-            place, {**facts, "is_default": name == place.default_branch, **_standing(after, view)}
-        ),
+        _facts(place, facts),
         happened_at=_when(view.graph, after),
     )
 
