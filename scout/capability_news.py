@@ -15,7 +15,8 @@ def capability_news(place: Place, push: RefNews, history: History, *, url: str) 
     Sources that did not change are not read at all.
     """
     before, after = push.replaces, push.revision
-    if before is None or after is None:
+    lost = push.facts.get("forced", False) is None
+    if before is None or after is None or lost:
         return None
     base = push.facts.get("merge_base") or push.facts.get("new_merge_base") or before
     wanted = [(commit, path) for commit in (before, after, base) for path in SOURCES]

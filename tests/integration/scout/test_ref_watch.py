@@ -151,6 +151,40 @@ def test_a_push_is_built_and_a_newer_one_supersedes_it(chain: Chain, scout: Scou
     assert second["build"].state == State.QUEUED
 
 
+def test_a_head_that_another_watched_branch_has_is_not_superseded(
+    chain: Chain, scout: Scout
+) -> None:
+    """What is still the newest of a branch that is built goes on waiting."""
+    scout.load(CHAIN.replace('["main"]', '["main", "stable"]') + bench_of("bee"))
+    scout.look()
+    patch(chain.bee, "one", "bee", 30)
+    chain.bee.push("HEAD:refs/heads/main")
+    scout.look()
+    chain.bee.push("HEAD:refs/heads/stable")
+    scout.look()
+    first = [job.id for job in plan(scout) if job.kind != "fetch_model"]
+    patch(chain.bee, "two", "bee", 31)
+    chain.bee.push("HEAD:refs/heads/main")
+    scout.look()
+    assert len(plan(scout)) == 2
+    with reading(scout.database) as session:
+        assert {work.job(session, number).state for number in first} == {"queued", "blocked"}
+
+
+def test_an_event_without_its_old_history_still_counts(chain: Chain, scout: Scout) -> None:
+    """After the network's folder was lost, a force push is told with what is known."""
+    scout.load(CHAIN)
+    scout.look()
+    shutil.rmtree(scout.network)
+    chain.bee.git("reset", "--quiet", "--hard", "HEAD~1")
+    patch(chain.bee, "other", "bee", 30)
+    chain.bee.push("HEAD:refs/heads/main")
+    summary = scout.look()
+    assert summary.troubles == ()
+    (push,) = told(scout, "fork_pushed")
+    assert (push["after"], push["forced"]) == (chain.bee.head, None)
+
+
 def test_a_rebase_without_new_patches_waits_behind(chain: Chain, scout: Scout) -> None:
     """It is a sync in the lane of what is not urgent, and no push."""
     scout.load(CHAIN.replace('trust = "approve"', 'trust = "auto"') + bench_of("turbo"))
