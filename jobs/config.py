@@ -139,6 +139,11 @@ class Settings(BaseSettings):
     def mirrors(self) -> Path:
         return self.root / "git"
 
+    @property
+    def network(self) -> Path:
+        """The one bare repository that holds the history of every watched fork."""
+        return self.mirrors / "network.git"
+
     def mirror_of(self, repo: str) -> Path:
         """The bare mirror of `owner/name`."""
         return self.mirrors / f"{repo.replace('/', '--')}.git"

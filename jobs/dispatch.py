@@ -19,7 +19,7 @@ from jobs.scenarios import SCENARIOS, Scenario
 from jobs.store import catalog, work
 from jobs.tables import EngineRow, EventRow, JobRow, ModelFileRow, RevisionRow, StackRow
 
-NEW_REVISION = ("release",)
+NEW_REVISION = ("release", "fork_pushed", "upstream_synced")
 """Kinds of event that ask for a build and a bench."""
 
 
@@ -124,15 +124,34 @@ def _plan_event(session: Session, event: EventRow, now: datetime) -> list[JobRow
         return []
     if engine.retired or engine.trust in (Trust.NEVER, Trust.APPROVE):
         return []
+    _supersede(session, engine, revision, event, now)
+    lane = Lane.RETEST if event.payload.get("low_priority") else Lane.FRESH
     requests: list[JobRequest] = []
     for stack in session.exec(select(StackRow).where(StackRow.engine_id == engine.id)).all():
-        requests += _stack_requests(session, engine, revision, stack, reason=event.title)
+        requests += _stack_requests(session, engine, revision, stack, lane=lane, reason=event.title)
     wanted = [r for r in requests if not work.was_tried(session, r.identity)]
     return [job for job in work.enqueue(session, wanted, now).values() if job is not None]
 
 
+def _supersede(
+    session: Session, engine: EngineRow, revision: RevisionRow, event: EventRow, now: datetime
+) -> None:
+    """The head that this one replaced need not be measured any more."""
+    replaced = event.payload.get("replaces")
+    for older in catalog.revisions_of(session, cast(int, engine.id)):
+        if older.commit == replaced and older.id != revision.id:
+            message = f"superseded by {revision.label}"
+            work.supersede(session, cast(int, older.id), now, message=message)
+
+
 def _stack_requests(
-    session: Session, engine: EngineRow, revision: RevisionRow, stack: StackRow, *, reason: str
+    session: Session,
+    engine: EngineRow,
+    revision: RevisionRow,
+    stack: StackRow,
+    *,
+    lane: Lane,
+    reason: str,
 ) -> list[JobRequest]:
     model = catalog.model_named(session, stack.target)
     intent = {k: v for k, v in stack.intent.items() if k != "context"}
@@ -148,9 +167,7 @@ def _stack_requests(
                 flags=stack.flags,
                 env=stack.env,
             )
-            requests += bench_requests(
-                engine, revision, model, wish, lane=Lane.FRESH, reason=reason
-            )
+            requests += bench_requests(engine, revision, model, wish, lane=lane, reason=reason)
     return requests
 
 

@@ -25,8 +25,11 @@ __all__ = [
     "CheckedOut",
     "Commit",
     "check_out",
+    "checked_url",
     "commit_count",
+    "drop_stale_locks",
     "holds",
+    "locked",
     "ls_remote",
     "repo_url",
     "resolve",
@@ -58,7 +61,9 @@ def repo_url(name: str) -> str:
 
 def ls_remote(url: str) -> dict[str, str]:
     """Ref to sha as the remote says now; one request that GitHub's API quota does not charge."""
-    output = ask(["ls-remote", "--quiet", "--end-of-options", _checked(url)], url=url, online=True)
+    output = ask(
+        ["ls-remote", "--quiet", "--end-of-options", checked_url(url)], url=url, online=True
+    )
     pairs = (line.split("\t", 1) for line in output.splitlines() if "\t" in line)
     return {ref: sha for sha, ref in pairs if FULL_SHA.fullmatch(sha)}
 
@@ -77,7 +82,7 @@ def update_mirror(
     what it raises ends git and comes out here.
     """
     mirror.parent.mkdir(parents=True, exist_ok=True)
-    with _locked(mirror):
+    with locked(mirror):
         if (mirror / "HEAD").exists():
             _fetch(mirror, url, on_line, tick)
             return
@@ -108,7 +113,7 @@ def check_out(
     if into.exists():
         raise Permanent(f"{into.name} exists already", advice="Check out into a fresh folder.")
     submodules = _submodules(mirror, _checked_sha(sha))
-    with _locked(mirror):
+    with locked(mirror):
         ask(["worktree", "prune", "--expire=now"], mirror=mirror)
         (mirror / "info").mkdir(exist_ok=True)
         (mirror / "info" / "attributes").write_text(NO_ATTRIBUTES)
@@ -152,7 +157,7 @@ def _populate(
 def _create(mirror: Path, url: str) -> None:
     ask(["init", "--quiet", "--bare", "--template=", "--end-of-options", str(mirror)])
     for name, value in (
-        ("remote.origin.url", _checked(url)),
+        ("remote.origin.url", checked_url(url)),
         ("remote.origin.promisor", "true"),
         ("remote.origin.partialCloneFilter", "blob:none"),
         ("gc.auto", "0"),
@@ -166,12 +171,12 @@ def _fetch(
     on_line: Callable[[str], None] | None,
     tick: Callable[[], None] | None,
 ) -> None:
-    _drop_stale_locks(mirror)
+    drop_stale_locks(mirror)
     before = mirror / "forkscout-before"
     if not before.exists():
         before.with_suffix(".new").write_text("\n".join(sorted(set(tips(mirror).values()))))
         before.with_suffix(".new").rename(before)
-    ask(["config", "remote.origin.url", _checked(url)], mirror=mirror)
+    ask(["config", "remote.origin.url", checked_url(url)], mirror=mirror)
     ask(
         [
             *("fetch", "--progress", "--prune", "--no-tags", "--no-auto-maintenance"),
@@ -221,7 +226,8 @@ def _submodules(mirror: Path, sha: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _checked(url: str) -> str:
+def checked_url(url: str) -> str:
+    """The address, if it is one that `repo_url` gives."""
     return repo_url(url.removeprefix(HOST) if url.startswith(HOST) else url)
 
 
@@ -235,14 +241,15 @@ def _remote_url(mirror: Path) -> str:
     return ask(["config", "--get", "remote.origin.url"], mirror=mirror).strip()
 
 
-def _drop_stale_locks(mirror: Path) -> None:
+def drop_stale_locks(mirror: Path) -> None:
     """We hold the mirror's own lock, so git's lock files are left from a git that was killed."""
     for lock in (*mirror.glob("*.lock"), *(mirror / "refs").rglob("*.lock")):
         lock.unlink(missing_ok=True)
 
 
 @contextmanager
-def _locked(mirror: Path) -> Iterator[None]:
+def locked(mirror: Path) -> Iterator[None]:
+    """Hold the repository: one process at a time fetches into it."""
     lock = os.open(mirror.with_name(f".{mirror.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -21,6 +21,9 @@ from jobs.db import open_database, reading, writing
 from jobs.store import catalog
 from jobs.submit import ring_for
 from jobs.terminal import printable
+from scout.family import as_tree, family_of
+from scout.history import GitHistory
+from scout.kinship import kindred
 from scout.loading import apply
 from scout.reading import load
 from scout.rounds import look_and_plan
@@ -182,6 +185,23 @@ def _tell(summary: Summary) -> None:
             typer.echo(printable(f"  {trouble.advice}"), err=True)
     if not summary.new:
         typer.echo("nothing new")
+
+
+@app.command("lineage")
+def lineage(engine: str, as_json: AsJson = False) -> None:
+    """Show who an engine's chain descends from, how far apart they are and who took what.
+
+    Example: forkscout lineage beellama
+    """
+    settings = Settings()
+    with _database() as database, reading(database) as session:
+        catalog.engine_named(session, engine)
+        kin = kindred(session)
+    descents = family_of(engine, kin, GitHistory(settings.network), now=clock.now())
+    if as_json:
+        _say_json([asdict(descent) for descent in descents])
+        return
+    Console().print(as_tree(descents, marked=engine))
 
 
 @app.command("events")

@@ -19,8 +19,10 @@ from jobs.errors import ScoutError
 from jobs.station import Station
 from jobs.store import catalog, fleet
 from jobs.tables import JobRow
+from scout.history import GitHistory
 from scout.loading import apply
 from scout.reading import load
+from scout.ref_watch import watch_refs
 from scout.watch import Summary, watch
 
 DEMO = "demo"
@@ -46,7 +48,15 @@ def look_and_plan(
 ) -> tuple[Summary, list[JobRow]]:
     """Look at everything once and queue what the news asks for."""
     ensure_watchlist(database, settings)
-    summary = watch(database, now=clock.now, log=settings.logs / "pip.log", on_look=on_look)
+    releases = watch(database, now=clock.now, log=settings.logs / "pip.log", on_look=on_look)
+    moves = watch_refs(
+        database,
+        history=GitHistory(settings.network),
+        network=settings.network,
+        now=clock.now,
+        on_look=on_look,
+    )
+    summary = releases.joined(moves)
     with writing(database) as session:
         jobs = plan_events(session, clock.now())
     return summary, jobs

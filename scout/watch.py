@@ -16,6 +16,7 @@ from jobs.errors import ScoutError
 from jobs.store import catalog
 from jobs.tables import EngineRow
 from scout.news import RELEASE, News, whats_new
+from scout.ref_values import RefNews
 from scout.sources.base import Sighting, Source, Watched
 from scout.sources.registry import SOURCES
 
@@ -36,9 +37,22 @@ class Summary:
     """One round: engines looked at with what was there, what is new, what failed."""
 
     looked: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    new: tuple[News, ...] = ()
+    new: tuple[News | RefNews, ...] = ()
     troubles: tuple[Trouble, ...] = ()
     unwatched: tuple[str, ...] = ()
+
+    def joined(self, other: Summary) -> Summary:
+        """Both rounds as one; what either looked at is watched."""
+        looked = dict(self.looked)
+        for name, labels in other.looked.items():
+            looked[name] = (*looked.get(name, ()), *labels)
+        tried = {*looked, *(each.engine for each in (*self.troubles, *other.troubles))}
+        return Summary(
+            looked,
+            (*self.new, *other.new),
+            (*self.troubles, *other.troubles),
+            tuple(name for name in (*self.unwatched, *other.unwatched) if name not in tried),
+        )
 
 
 def watch(
@@ -64,15 +78,18 @@ def watch(
     unwatched: list[str] = []
     for row in rows:
         watched = _watched(row)
-        source = next((each for each in sources.values() if each.watches(watched)), None)
-        if source is None:
+        fitting = [each for each in sources.values() if each.watches(watched)]
+        if not fitting:
             unwatched.append(row.name)
             continue
         if on_look is not None:
             on_look(row.name)
         try:
-            sightings = source.look(watched, known[row.name], log=log)
-            new += _record(database, row, sightings, now())
+            sightings: list[Sighting] = []
+            for source in fitting:
+                found = source.look(watched, known[row.name], log=log)
+                new += _record(database, row, found, now())
+                sightings += found
         except ScoutError as error:
             troubles.append(Trouble(row.name, error.message, error.advice))
         except Exception as error:

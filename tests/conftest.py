@@ -25,6 +25,12 @@ APT = {
 }
 
 
+def pytest_report_header() -> list[str]:
+    if "FORKSCOUT_MIRRORS" in os.environ:
+        return []
+    return ["FORKSCOUT_MIRRORS names no folder of real mirrors: their replay is not collected"]
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for mark in item.iter_markers("needs"):

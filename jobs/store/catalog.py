@@ -107,6 +107,7 @@ def add_event(
     engine_id: int | None = None,
     revision_id: int | None = None,
     payload: Mapping[str, Any] | None = None,
+    happened_at: datetime | None = None,
 ) -> EventRow | None:
     """The new event, or None where one with that key was written before."""
     if session.exec(select(EventRow.id).where(EventRow.key == key)).first() is not None:
@@ -118,6 +119,7 @@ def add_event(
         revision_id=revision_id,
         title=title,
         payload=dict(payload or {}),
+        happened_at=happened_at,
         seen_at=now,
     )
     session.add(row)

@@ -11,7 +11,7 @@ from sqlmodel import Session, col, select
 
 from jobs import lifecycle
 from jobs.errors import UsageError
-from jobs.model import Kind, State
+from jobs.model import Kind, Lane, State
 from jobs.planner import JobRequest
 from jobs.tables import BuildRow, JobNeedRow, JobRow, ModelFileRow, ResultRow
 
@@ -245,6 +245,31 @@ def cancel(session: Session, job_id: int, now: datetime) -> JobRow:
         refresh_dependents(session, row)
     session.add(row)
     return row
+
+
+def supersede(session: Session, revision_id: int, now: datetime, *, message: str) -> list[JobRow]:
+    """End the waiting benches and builds of a revision that a newer head has replaced.
+
+    What a person asked for stays, and so does a build that a living job still needs.
+    """
+    query = select(JobRow).where(
+        col(JobRow.state).in_([State.QUEUED.value, State.BLOCKED.value]),
+        col(JobRow.kind).in_([Kind.BENCH.value, Kind.BUILD.value]),
+        JobRow.lane != int(Lane.ON_DEMAND),
+        col(JobRow.payload)["revision_id"].as_integer() == revision_id,
+    )
+    ended: list[JobRow] = []
+    # By kind, "bench" comes before the "build" that it needs.
+    for row in session.exec(query.order_by(col(JobRow.kind), col(JobRow.id))).all():
+        if any(each.state in LIVE for each in dependents_of(session, cast(int, row.id))):
+            continue
+        lifecycle.check_move(State(row.state), State.SUPERSEDED)
+        row.state, row.finished_at, row.blocked_by = State.SUPERSEDED.value, now, None
+        row.message = message
+        session.add(row)
+        session.flush()
+        ended.append(row)
+    return ended
 
 
 def refresh_dependents(session: Session, ended: JobRow) -> None:

@@ -42,3 +42,27 @@ class Source(Protocol):
 
         Raises `ScoutError` where the place gave no complete answer; never reads absence into one.
         """
+
+
+@dataclass(frozen=True)
+class RefsSeen:
+    """Commits by full ref name; `refused` counts the names that nobody could read."""
+
+    commits: Mapping[str, str]
+    refused: int = 0
+
+
+class RefSource(Protocol):
+    """A place whose branches and tags we watch; an engine may have one of these and a `Source`."""
+
+    def watches(self, engine: Watched) -> bool:
+        """Whether this source knows the repository of `engine`."""
+
+    def look(self, engine: Watched, *, network: Path, number: int) -> RefsSeen:
+        """All refs now, their history brought into `network` under `number`.
+
+        Raises `ScoutError` where the place gave no complete answer; never reads absence into one.
+        """
+
+    def default_branch(self, engine: Watched) -> str | None:
+        """The branch the repository calls its main one, where it says so."""

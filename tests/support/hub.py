@@ -29,8 +29,16 @@ class Repository:
         self._run("init", "--quiet", "--initial-branch=main", str(work), cwd=work.parent)
         self._run("remote", "add", "origin", str(bare), cwd=work)
 
-    def commit(self, files: dict[str, str], *, links: dict[str, str] | None = None) -> str:
-        """Write the files and links, commit them, and return the sha."""
+    def commit(
+        self,
+        files: dict[str, str],
+        *,
+        links: dict[str, str] | None = None,
+        message: str = "change",
+        author: str = "A",
+        at: int | None = None,
+    ) -> str:
+        """Write the files and links, commit them, and return the sha; `at` is in Unix seconds."""
         for name, text in files.items():
             path = self.work / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -38,21 +46,42 @@ class Repository:
         for name, target in (links or {}).items():
             (self.work / name).symlink_to(target)
         self.git("add", "--all", "--force")
-        self.git("commit", "--quiet", "--allow-empty", "--message", "change")
+        self.git(
+            *("commit", "--quiet", "--allow-empty", "--cleanup=verbatim", "--message", message),
+            at=at,
+            author=author,
+        )
         return self.git("rev-parse", "HEAD").strip()
 
     def push(self, *refs: str) -> None:
         """Push, by force, `refs` or the branch main."""
         self.git("push", "--quiet", "--force", "origin", *(refs or ("HEAD:refs/heads/main",)))
 
-    def git(self, *words: str) -> str:
-        """Run git in the work tree."""
-        return self._run(*words, cwd=self.work)
+    def git(self, *words: str, at: int | None = None, author: str = "A") -> str:
+        """Run git in the work tree; new commits are by `author`, at that time."""
+        then = {} if at is None else {"GIT_AUTHOR_DATE": f"@{at} +0000"}
+        then |= {} if at is None else {"GIT_COMMITTER_DATE": f"@{at} +0000"}
+        return self._run(*words, cwd=self.work, GIT_AUTHOR_NAME=author, **then)
+
+    def take(self, other: Repository, ref: str) -> str:
+        """Bring a ref of another repository here, and return its sha."""
+        self.git("fetch", "--quiet", "--no-tags", str(other.bare), ref)
+        return self.git("rev-parse", "FETCH_HEAD").strip()
+
+    @property
+    def head(self) -> str:
+        """The commit that is checked out."""
+        return self.git("rev-parse", "HEAD").strip()
 
     @staticmethod
-    def _run(*words: str, cwd: Path) -> str:
+    def _run(*words: str, cwd: Path, **env: str) -> str:
         done = subprocess.run(
-            ["git", *words], cwd=cwd, env=QUIET, check=True, capture_output=True, text=True
+            ["git", *words],
+            cwd=cwd,
+            env={**QUIET, **env},
+            check=True,
+            capture_output=True,
+            text=True,
         )
         return done.stdout
 

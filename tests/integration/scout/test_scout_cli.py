@@ -6,7 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from support.chain import build_chain
+from support.hub import Hub
 from support.package_index import PackageIndex
+from support.watching import CHAIN, engine
 from typer.testing import CliRunner, Result
 
 from jobs.errors import UsageError
@@ -93,3 +96,46 @@ def test_nothing_watched_says_what_to_do() -> None:
     """An empty installation tells the next command."""
     assert "forkscout watchlist import demo" in say("watchlist", "list").stdout
     assert "forkscout scout run" in say("events").stdout
+
+
+@pytest.mark.needs("git")
+def test_lineage_from_the_watch_list_to_the_tree(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After one look the chain is printed as a tree, and as JSON; an unseen engine says so."""
+    hub = Hub(tmp_path / "outside")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(hub.config))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    build_chain(hub)
+    (tmp_path / "chain.toml").write_text(CHAIN)
+    say("watchlist", "import", "chain.toml")
+    with pytest.raises(UsageError, match="no repository of 'bee' was seen yet"):
+        say("lineage", "bee")
+    assert "nothing new" in say("scout", "run").stdout
+    text = say("lineage", "bee").stdout
+    assert "upstream  master" in text
+    assert "upstream +10 -2, buun +3 -1" in text
+    assert "absorbed 1 patch of turbo (0 commits as they were)" in text
+    found = {each["engine"]: each for each in json.loads(say("lineage", "bee", "--json").stdout)}
+    assert [each["parent"] for each in found.values()] == [None, "upstream", "turbo", "buun"]
+    with pytest.raises(UsageError, match="beee"):
+        say("lineage", "beee")
+
+
+@pytest.mark.needs("git")
+def test_a_repository_that_is_not_there_is_exit_code_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is named with what to do, and named again until it answers; it is never "unwatched"."""
+    hub = Hub(tmp_path / "outside")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(hub.config))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    (tmp_path / "gone.toml").write_text(engine("gone", "no/where"))
+    say("watchlist", "import", "gone.toml")
+    first = say("scout", "run")
+    assert first.exit_code == 1
+    assert "no/where" in first.stderr
+    again = say("scout", "run")
+    assert again.exit_code == 1
+    assert "asked again after" in again.stderr
+    assert "not watched yet" not in again.stdout

@@ -1,0 +1,70 @@
+"""Reads commits and the paths they touch from a bare repository; refuses every file content."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from jobs.git_process import ask
+from jobs.git_refs import FULL_SHA
+
+AUTHOR_LENGTH = 80
+SUBJECT_LENGTH = 240
+CHANGED_COMMITS_LIMIT = 2000
+_FIELDS = f"%H%x00%P%x00%at%x00%ct%x00%<({AUTHOR_LENGTH},trunc)%an%x00%<({SUBJECT_LENGTH},trunc)%s"
+_FIELD_COUNT = 6
+
+
+class CommitFacts(NamedTuple):
+    """A commit without its contents; times are Unix seconds, texts are a stranger's."""
+
+    sha: str
+    parents: tuple[str, ...]
+    authored_at: int
+    committed_at: int
+    author: str
+    subject: str
+
+
+def commits(network: Path, numbers: Sequence[int], *, seen: str) -> Iterator[CommitFacts]:
+    """Commits that refs of these repositories, or refs under `seen`, reach; children first."""
+    globs = [f"--glob=refs/remotes/{int(number)}/" for number in numbers]
+    words = ["log", "--topo-order", "--no-show-signature", "-z", f"--format=tformat:{_FIELDS}"]
+    output = ask([*words, *globs, f"--glob={seen}"], mirror=network)
+    fields = iter(output.split("\0"))
+    for sha, parents, authored, committed, author, subject in zip(
+        *[fields] * _FIELD_COUNT, strict=False
+    ):
+        yield CommitFacts(
+            sha,
+            tuple(parents.split()),
+            _seconds(authored),
+            _seconds(committed),
+            printable(author[:AUTHOR_LENGTH]),
+            printable(subject[:SUBJECT_LENGTH]),
+        )
+
+
+def changed_paths(network: Path, shas: Sequence[str]) -> set[str]:
+    """Paths that these commits touch against their parents, by trees alone; merges touch none."""
+    asked = [sha for sha in shas[:CHANGED_COMMITS_LIMIT] if FULL_SHA.fullmatch(sha)]
+    if not asked:
+        return set()
+    words = ["diff-tree", "--stdin", "-r", "--root", "--no-renames", "--no-commit-id", "-z"]
+    text = "".join(f"{sha}\n" for sha in asked)
+    output = ask([*words, "--name-only"], mirror=network, text=text)
+    return {printable(path) for path in output.split("\0") if path}
+
+
+def printable(text: str) -> str:
+    """A stranger's text as one line that no terminal or page takes for more than text."""
+    text = text.strip()
+    return text if text.isprintable() else "".join(c for c in text if c.isprintable()).strip()
+
+
+def _seconds(text: str) -> int:
+    try:
+        return min(max(int(text), 0), 2**33)
+    except ValueError:
+        return 0

@@ -1,0 +1,110 @@
+"""Queries on repositories, their refs, and what a source remembers of them; none commits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from sqlmodel import Session, col, func, select
+
+from jobs.sightings import RefRow, RepositoryRow, SourceStateRow
+from jobs.tables import EngineRow
+
+WATCHED_TIER = 0
+RETRY_DELAY = timedelta(minutes=15)
+RETRY_DELAY_LIMIT = timedelta(hours=24)
+
+
+def repository_of(session: Session, engine: EngineRow, now: datetime) -> RepositoryRow:
+    """The repository of an engine: the one tied to it, else an untied one by name, else a new row.
+
+    Two engines of one repository have a row each: a row is tied to one engine for good.
+    """
+    name = engine.repo or ""
+    by_engine = select(RepositoryRow).where(RepositoryRow.engine_id == engine.id)
+    by_name = select(RepositoryRow).where(
+        func.lower(RepositoryRow.full_name) == name.lower(),
+        col(RepositoryRow.engine_id).is_(None),
+    )
+    row = session.exec(by_engine.order_by(col(RepositoryRow.id))).first()
+    row = row or session.exec(by_name.order_by(col(RepositoryRow.id))).first()
+    if row is None:
+        row = RepositoryRow(full_name=name, first_seen_at=now, last_seen_at=now)
+    row.engine_id, row.tier = engine.id, min(row.tier, WATCHED_TIER)
+    session.add(row)
+    session.flush()
+    return row
+
+
+def repositories_of_engines(session: Session) -> dict[int, RepositoryRow]:
+    """Repositories by the engine they belong to."""
+    rows = session.exec(select(RepositoryRow).where(col(RepositoryRow.engine_id).is_not(None)))
+    return {row.engine_id: row for row in rows if row.engine_id is not None}
+
+
+def name_default_branch(session: Session, repository_id: int, name: str | None) -> None:
+    """Remember the branch a repository calls its main one."""
+    row = session.get_one(RepositoryRow, repository_id)
+    if row.default_branch != name:
+        row.default_branch = name
+        session.add(row)
+
+
+def refs_of(session: Session, repository_id: int) -> dict[str, str]:
+    """Full ref name to commit, as last recorded; deleted ones are left out."""
+    query = select(RefRow.name, RefRow.oid).where(
+        RefRow.repository_id == repository_id, col(RefRow.gone_at).is_(None)
+    )
+    return dict(session.exec(query).all())
+
+
+def record_refs(
+    session: Session, repository_id: int, seen: Mapping[str, str], now: datetime
+) -> None:
+    """Make the rows say what was seen; a ref that is not there any more is marked, not deleted."""
+    query = select(RefRow).where(RefRow.repository_id == repository_id)
+    rows = {row.name: row for row in session.exec(query)}
+    for name, oid in seen.items():
+        row = rows.get(name)
+        if row is None:
+            session.add(
+                RefRow(
+                    repository_id=repository_id,
+                    name=name,
+                    oid=oid,
+                    first_seen_at=now,
+                    changed_at=now,
+                )
+            )
+        elif row.oid != oid or row.gone_at is not None:
+            row.oid, row.changed_at, row.gone_at = oid, now, None
+    for name, row in rows.items():
+        if name not in seen and row.gone_at is None:
+            row.gone_at = row.changed_at = now
+    session.flush()
+
+
+def source_state(session: Session, key: str, now: datetime) -> SourceStateRow:
+    """What a source remembers under this key, made if it was not there."""
+    row = session.get(SourceStateRow, key)
+    if row is None:
+        row = SourceStateRow(key=key, updated_at=now)
+        session.add(row)
+        session.flush()
+    return row
+
+
+def note_answer(session: Session, key: str, now: datetime) -> None:
+    """The place answered: earlier failures are forgiven."""
+    row = source_state(session, key, now)
+    row.failures, row.retry_at, row.updated_at = 0, None, now
+    session.add(row)
+
+
+def note_failure(session: Session, key: str, now: datetime) -> None:
+    """The place gave no answer; it is asked less and less often, at least once a day."""
+    row = source_state(session, key, now)
+    row.failures, row.updated_at = row.failures + 1, now
+    doubled = RETRY_DELAY * float(2 ** min(row.failures - 1, 10))
+    row.retry_at = now + min(doubled, RETRY_DELAY_LIMIT)
+    session.add(row)

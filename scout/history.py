@@ -1,0 +1,56 @@
+"""The git questions that lineage and news ask, behind one protocol; it answers from one network."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from jobs import git_history, git_network
+from scout.graph import Graph
+
+
+class History(Protocol):
+    """What is known of the commits of several repositories, told apart by their numbers."""
+
+    def graph(self, numbers: Sequence[int]) -> Graph:
+        """Commits and parents of these repositories, and of what was forced away."""
+
+    def changed_paths(self, shas: Sequence[str]) -> Collection[str]:
+        """Paths that these commits touch."""
+
+    def file_ids(self, wanted: Iterable[tuple[str, str]]) -> Mapping[tuple[str, str], str]:
+        """Content ids by (commit, path), without reading a content."""
+
+    def read_files(
+        self, url: str, wanted: Iterable[tuple[str, str]]
+    ) -> Mapping[tuple[str, str], str]:
+        """Texts by (commit, path), fetched from `url` where they are not here."""
+
+
+@dataclass(frozen=True)
+class GitHistory:
+    """History out of the network's bare repository; only `read_files` reaches out."""
+
+    network: Path
+
+    def graph(self, numbers: Sequence[int]) -> Graph:
+        """Commits and parents of these repositories; empty before anything was fetched."""
+        if not (self.network / "HEAD").exists():
+            return Graph(())
+        return Graph(git_history.commits(self.network, numbers, seen=git_network.SEEN))
+
+    def changed_paths(self, shas: Sequence[str]) -> Collection[str]:
+        """Paths that these commits touch."""
+        return git_history.changed_paths(self.network, shas)
+
+    def file_ids(self, wanted: Iterable[tuple[str, str]]) -> Mapping[tuple[str, str], str]:
+        """Content ids by (commit, path), without reading a content."""
+        return git_network.file_ids(self.network, wanted)
+
+    def read_files(
+        self, url: str, wanted: Iterable[tuple[str, str]]
+    ) -> Mapping[tuple[str, str], str]:
+        """Texts by (commit, path), fetched from `url` where they are not here."""
+        return git_network.read_files(self.network, url, wanted)

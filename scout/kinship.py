@@ -1,0 +1,108 @@
+"""The watched engines that have a repository, with what was recorded of it; reads rows only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlmodel import Session
+
+from jobs.git_network import BRANCH
+from jobs.store import catalog, refs
+from scout.lineage import Member
+
+
+@dataclass(frozen=True)
+class Kin:
+    """An engine and its repository; `refs` are full names to commits."""
+
+    name: str
+    engine_id: int
+    repo: str
+    repository: int
+    github_id: int | None = None
+    default_branch: str | None = None
+    branches: tuple[str, ...] = ()
+    parent: str | None = None
+    refs: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def branch(self) -> str | None:
+        """The branch that stands for the engine: the first listed one, else the default."""
+        return self.branches[0] if self.branches else self.default_branch
+
+    @property
+    def watched(self) -> frozenset[str]:
+        """Full names of the branches that are built when they move."""
+        names = self.branches or ((self.default_branch,) if self.default_branch else ())
+        return frozenset(f"{BRANCH}{name}" for name in names)
+
+    @property
+    def head(self) -> str | None:
+        """The commit of the branch that stands for the engine, where it was seen."""
+        return self.refs.get(f"{BRANCH}{self.branch}")
+
+    def member(self) -> Member | None:
+        """The engine as lineage needs it, once its head was seen."""
+        if self.head is None or self.branch is None:
+            return None
+        return Member(self.name, self.branch, self.head, tuple(self.refs.values()), self.parent)
+
+
+def kindred(session: Session, *, with_refs: bool = True) -> dict[str, Kin]:
+    """Engines with a repository row by name; parents as the watch list, else GitHub, names them."""
+    rows = {row.id or 0: row for row in catalog.engines(session) if row.repo}
+    places = refs.repositories_of_engines(session)
+    by_github = {
+        place.github_id: rows[engine_id].name
+        for engine_id, place in places.items()
+        if place.github_id is not None and engine_id in rows
+    }
+    found = {}
+    for engine_id, place in places.items():
+        row = rows.get(engine_id)
+        if row is None:
+            continue
+        found[row.name] = Kin(
+            name=row.name,
+            engine_id=engine_id,
+            repo=row.repo or "",
+            repository=place.id or 0,
+            github_id=place.github_id,
+            default_branch=place.default_branch,
+            branches=tuple(row.branches),
+            parent=row.parent or by_github.get(place.parent_github_id or 0),
+            refs=refs.refs_of(session, place.id or 0) if with_refs else {},
+        )
+    return found
+
+
+def root_of(name: str, kin: Mapping[str, Kin]) -> str:
+    """The eldest named ancestor that is watched; a circle of parents ends where it began."""
+    line = [name]
+    while True:
+        parent = kin[line[-1]].parent
+        if parent is None or parent not in kin or parent in line:
+            return line[-1]
+        line.append(parent)
+
+
+def relatives(name: str, kin: Mapping[str, Kin]) -> list[Kin]:
+    """The engine's whole chain, itself included, parents before children."""
+    root = root_of(name, kin)
+    return [kin[each] for each in elders_first(kin) if root_of(each, kin) == root]
+
+
+def elders_first(kin: Mapping[str, Kin]) -> Sequence[str]:
+    """Names so that a parent comes before its children, else by name."""
+    return sorted(kin, key=lambda name: (len(elders(name, kin)), name))
+
+
+def elders(name: str, kin: Mapping[str, Kin]) -> list[str]:
+    """Parent, its parent and so on, as far as they are watched."""
+    line: list[str] = []
+    at = kin[name].parent
+    while at is not None and at in kin and at not in line and at != name:
+        line.append(at)
+        at = kin[at].parent
+    return line

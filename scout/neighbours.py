@@ -1,0 +1,59 @@
+"""What a fork's news is judged by: its upstream and the patches others were known to have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from scout.graph import Graph, Reach, Triple, patches, triples
+from scout.history import History
+from scout.kinship import Kin, elders, relatives
+from scout.ref_values import Neighbour, Upstream, View
+
+Seen = Mapping[str, Mapping[str, str]]
+
+
+def views(
+    history: History, kin: Mapping[str, Kin], seen: Seen, root: str, moved: Sequence[str]
+) -> dict[str, View]:
+    """The view for each engine that moved in the chain of `root`; its graph is read once."""
+    chain = [each.name for each in relatives(root, kin)]
+    graph = history.graph([kin[name].repository for name in chain])
+    upstream = _upstream(graph, kin[root], seen.get(root, kin[root].refs))
+    base = graph.reach([]) if upstream is None else upstream.everything
+    before = {name: _patches(graph, kin[name].refs, base) for name in chain if name != root}
+    after = {name: _patches(graph, seen[name], base) for name in before if name in seen}
+    return {
+        name: View(
+            graph,
+            history.changed_paths,
+            None if name == root else upstream,
+            _neighbours(name, kin, before, after),
+        )
+        for name in chain
+        if name in moved
+    }
+
+
+def _upstream(graph: Graph, root: Kin, refs: Mapping[str, str]) -> Upstream | None:
+    head = refs.get(f"refs/heads/{root.branch}")
+    if head is None or not graph.knows(head):
+        return None
+    return Upstream(root.repository, head, graph.reach([head]), graph.reach([head, *refs.values()]))
+
+
+def _patches(graph: Graph, refs: Mapping[str, str], base: Reach) -> frozenset[Triple]:
+    return triples(patches(graph.beyond(refs.values(), base)))
+
+
+def _neighbours(
+    name: str,
+    kin: Mapping[str, Kin],
+    before: Mapping[str, frozenset[Triple]],
+    after: Mapping[str, frozenset[Triple]],
+) -> tuple[Neighbour, ...]:
+    """Elders as they are now, nearest first; others as they were before this round."""
+    line = [each for each in elders(name, kin) if each in before]
+    others = sorted(each for each in before if each not in line and each != name)
+    known = [(each, after.get(each, before[each])) for each in line]
+    known += [(each, before[each]) for each in others]
+    return tuple(Neighbour(each, kin[each].repository, own) for each, own in known if own)

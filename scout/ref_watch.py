@@ -1,0 +1,236 @@
+"""The loop around repositories: list and fetch each, tell what moved; one failure stops no other.
+
+First all repositories are brought up to date, then news is judged, so that a patch which two forks
+took in the same round is told of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+import structlog
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+from jobs.db import reading, writing
+from jobs.errors import ScoutError
+from jobs.git import repo_url
+from jobs.git_network import BRANCH
+from jobs.store import catalog, refs
+from scout import neighbours
+from scout.capability_news import capability_news
+from scout.history import History
+from scout.kinship import Kin, elders_first, kindred, root_of
+from scout.ref_news import TOLD_LIMIT, ref_news
+from scout.ref_values import Place, RefNews, View
+from scout.sources.base import RefSource, Watched
+from scout.sources.registry import REF_SOURCES
+from scout.watch import Summary, Trouble
+
+SOURCE = "git_refs"
+SCHEMA_VERSION = 1
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class _Round:
+    """What one round works with."""
+
+    database: Engine
+    history: History
+    network: Path
+    now: Callable[[], datetime]
+    sources: Mapping[str, RefSource]
+
+
+def watch_refs(
+    database: Engine,
+    *,
+    history: History,
+    network: Path,
+    now: Callable[[], datetime],
+    sources: Mapping[str, RefSource] = REF_SOURCES,
+    on_look: Callable[[str], None] | None = None,
+) -> Summary:
+    """Look at every engine that has a repository once and record what moved."""
+    this = _Round(database, history, network, now, sources)
+    waiting = _prepare(this)
+    with reading(database) as session:
+        kin = kindred(session)
+    seen: dict[str, Mapping[str, str]] = {}
+    troubles = [
+        Trouble(name, "its repository did not answer", f"it is asked again after {at:%H:%M} UTC")
+        for name, at in waiting.items()
+    ]
+    for name in elders_first(kin):
+        source = _source(kin[name], sources)
+        if source is None or name in waiting:
+            continue
+        if on_look is not None:
+            on_look(name)
+        try:
+            kin[name], seen[name] = _look(this, source, kin[name])
+        except Exception as error:
+            troubles.append(_trouble(name, error))
+            with writing(database) as session:
+                refs.note_failure(session, _key(kin[name]), now())
+    new, more = _tell(this, kin, seen)
+    looked = {name: _heads(kin[name], commits) for name, commits in seen.items()}
+    return Summary(looked, tuple(new), (*troubles, *more))
+
+
+def _prepare(this: _Round) -> dict[str, datetime]:
+    """Give every repository its row; those that failed of late, and when they are asked again."""
+    waiting = {}
+    with writing(this.database) as session:
+        for row in catalog.engines(session):
+            if row.repo is None:
+                continue
+            place = refs.repository_of(session, row, this.now())
+            state = refs.source_state(session, _key_of(place.id or 0), this.now())
+            if state.retry_at is not None and state.retry_at > this.now():
+                waiting[row.name] = state.retry_at
+    return waiting
+
+
+def _look(this: _Round, source: RefSource, kin: Kin) -> tuple[Kin, Mapping[str, str]]:
+    watched = _watched(kin)
+    found = source.look(watched, network=this.network, number=kin.repository)
+    default = kin.default_branch or source.default_branch(watched)
+    with writing(this.database) as session:
+        refs.note_answer(session, _key(kin), this.now())
+        refs.name_default_branch(session, kin.repository, default)
+    if found.refused:
+        _log.warning("ref names refused", engine=kin.name, count=found.refused)
+    return replace(kin, default_branch=default), found.commits
+
+
+def _tell(
+    this: _Round, kin: Mapping[str, Kin], seen: Mapping[str, Mapping[str, str]]
+) -> tuple[list[RefNews], list[Trouble]]:
+    moved = [name for name in elders_first(kin) if name in seen and seen[name] != kin[name].refs]
+    news: list[RefNews] = []
+    troubles: list[Trouble] = []
+    views: dict[str, View] = {}
+    known = [name for name in moved if kin[name].refs]
+    for root in dict.fromkeys(root_of(name, kin) for name in known):
+        try:
+            views |= neighbours.views(this.history, kin, seen, root, known)
+        except ScoutError as error:
+            troubles.append(_trouble(root, error))
+    for name in moved:
+        if name in known and name not in views:
+            continue  # nothing is recorded, so that the next round can still tell it
+        try:
+            told = _news(this, kin[name], seen[name], views.get(name), troubles)
+            news += _record(this, kin[name], seen[name], told)
+        except Exception as error:
+            troubles.append(_trouble(name, error))
+    return news, troubles
+
+
+def _news(
+    this: _Round,
+    kin: Kin,
+    commits: Mapping[str, str],
+    view: View | None,
+    troubles: list[Trouble],
+) -> list[RefNews]:
+    if view is None:
+        return []
+    place = Place(kin.name, kin.repository, kin.github_id, kin.default_branch, kin.watched)
+    news = ref_news(place, kin.refs, commits, view)
+    if len(news) == TOLD_LIMIT:
+        _log.warning("refs moved in a flood", engine=kin.name, told=len(news))
+    for push in [each for each in news if each.revision is not None]:
+        try:
+            found = capability_news(place, push, this.history, url=repo_url(kin.repo))
+        except ScoutError as error:
+            troubles.append(_trouble(kin.name, error))
+            continue
+        news += [found] if found is not None else []
+    return news
+
+
+def _record(
+    this: _Round, kin: Kin, commits: Mapping[str, str], news: Sequence[RefNews]
+) -> list[RefNews]:
+    """Write refs, revisions and events together; what another watcher wrote is not new."""
+    with writing(this.database) as session:
+        catalog.lock_engine(session, kin.engine_id)
+        if refs.refs_of(session, kin.repository) != kin.refs:
+            return []
+        refs.record_refs(session, kin.repository, commits, this.now())
+        heads = {commits[ref] for ref in kin.watched & commits.keys()}
+        return [each for each in news if _write(session, kin, each, heads, this.now())]
+
+
+def _write(session: Session, kin: Kin, news: RefNews, heads: set[str], now: datetime) -> bool:
+    revision_id, label = None, None
+    if news.revision is not None:
+        branch = str(news.facts["ref"]).removeprefix(BRANCH)
+        label = f"{branch}@{news.revision[:9]}"
+        at = news.happened_at or now
+        revision_id = catalog.add_revision(
+            session,
+            engine_id=kin.engine_id,
+            commit=news.revision,
+            label=label,
+            order_key=at.isoformat(),
+            committed_at=at,
+            now=now,
+        ).id
+    event = catalog.add_event(
+        session,
+        key=news.key,
+        kind=news.kind,
+        title=news.title,
+        now=now,
+        engine_id=kin.engine_id,
+        revision_id=revision_id,
+        happened_at=news.happened_at,
+        payload={
+            "source": SOURCE,
+            "schema_version": SCHEMA_VERSION,
+            "subject_id": kin.repository,
+            "evidence": {"url": repo_url(kin.repo), "sha": news.revision},
+            "label": label,
+            # A head that another watched branch still has is not replaced.
+            "replaces": None if news.replaces in heads else news.replaces,
+            "low_priority": news.low_priority,
+            "facts": dict(news.facts),
+        },
+    )
+    return event is not None
+
+
+def _trouble(name: str, error: Exception) -> Trouble:
+    if isinstance(error, ScoutError):
+        return Trouble(name, error.message, error.advice)
+    _log.exception("source crashed", engine=name, exc_info=error)
+    return Trouble(name, f"our own fault: {error!r}", "please report this, with the log")
+
+
+def _heads(kin: Kin, commits: Mapping[str, str]) -> tuple[str, ...]:
+    heads = sorted(kin.watched & commits.keys())
+    return tuple(f"{ref.removeprefix(BRANCH)}@{commits[ref][:9]}" for ref in heads)
+
+
+def _source(kin: Kin, sources: Mapping[str, RefSource]) -> RefSource | None:
+    watched = _watched(kin)
+    return next((each for each in sources.values() if each.watches(watched)), None)
+
+
+def _watched(kin: Kin) -> Watched:
+    return Watched(kin.name, kin.repo, None, kin.branches)
+
+
+def _key(kin: Kin) -> str:
+    return _key_of(kin.repository)
+
+
+def _key_of(repository: int) -> str:
+    return f"git:{repository}"

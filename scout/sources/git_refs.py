@@ -1,0 +1,25 @@
+"""Watches the branches and tags of a repository through git; asks no API and builds nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jobs import git_network
+from jobs.git import repo_url
+from scout.sources.base import RefsSeen, Watched
+
+
+def watches(engine: Watched) -> bool:
+    """Engines that live in a repository."""
+    return engine.repo is not None
+
+
+def look(engine: Watched, *, network: Path, number: int) -> RefsSeen:
+    """What the branches and tags are now; their history is in the network when this returns."""
+    found = git_network.update(network, repo_url(engine.repo or ""), number)
+    return RefsSeen(found.commits, found.refused)
+
+
+def default_branch(engine: Watched) -> str | None:
+    """The branch that the repository itself calls its main one."""
+    return git_network.default_branch(repo_url(engine.repo or ""))

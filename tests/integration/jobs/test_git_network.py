@@ -1,0 +1,224 @@
+"""One bare repository for many forks, against real git."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from support.hub import Hub, Repository
+
+from jobs import git_network
+from jobs.errors import Permanent, Transient
+from jobs.git import repo_url
+from jobs.git_history import changed_paths, commits
+from jobs.git_network import BRANCH, SEEN, TAG
+
+pytestmark = pytest.mark.needs("git")
+URL, OTHER = repo_url("a/engine"), repo_url("b/engine")
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hub:
+    hub = Hub(tmp_path / "outside")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(hub.config))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    return hub
+
+
+@pytest.fixture
+def repository(hub: Hub) -> Repository:
+    repository = hub.add("a/engine")
+    repository.commit({"src/main.c": "int main;", "common/arg.cpp": "one"})
+    repository.push()
+    return repository
+
+
+@pytest.fixture
+def network(tmp_path: Path) -> Path:
+    return tmp_path / "git" / "network.git"
+
+
+def refs(network: Path, under: str = "refs/") -> list[str]:
+    words = ["git", "-C", str(network), "for-each-ref", "--format=%(refname)", under]
+    return subprocess.run(words, check=True, capture_output=True, text=True).stdout.split()
+
+
+def test_a_second_look_fetches_only_what_moved(repository: Repository, network: Path) -> None:
+    """Unchanged refs cost one listing; a moved one is fetched."""
+    first = git_network.update(network, URL, 1)
+    assert first.fetched
+    assert first.commits == {f"{BRANCH}main": repository.head}
+    assert not git_network.update(network, URL, 1).fetched
+    head = repository.commit({"b": "2"})
+    repository.push()
+    second = git_network.update(network, URL, 1)
+    assert (second.fetched, second.commits[f"{BRANCH}main"]) == (True, head)
+
+
+def test_equal_names_of_two_forks_never_meet(
+    hub: Hub, repository: Repository, network: Path
+) -> None:
+    """The same tag means another commit in each; an annotated one counts as its commit."""
+    repository.git("tag", "-a", "-m", "ours", "b1")
+    repository.push("main", "b1")
+    other = hub.add("b/engine")
+    theirs = other.commit({"x": "1"})
+    other.git("tag", "b1")
+    other.push("main", "b1")
+    git_network.update(network, URL, 1)
+    git_network.update(network, OTHER, 2)
+    assert git_network.tips(network, 1)[f"{TAG}b1"] == repository.head
+    assert git_network.tips(network, 2)[f"{TAG}b1"] == theirs
+    assert not git_network.update(network, URL, 1).fetched
+
+
+def test_what_was_forced_away_or_deleted_stays(repository: Repository, network: Path) -> None:
+    """A rewritten and a deleted tip keep a ref of ours; one that only moved on needs none."""
+    repository.git("checkout", "--quiet", "-b", "work")
+    old = repository.commit({"b": "old"})
+    repository.push("work")
+    git_network.update(network, URL, 1)
+    repository.commit({"c": "on"})
+    repository.push("work")
+    git_network.update(network, URL, 1)
+    assert refs(network, SEEN) == []
+    forced = repository.head
+    repository.git("reset", "--quiet", "--hard", "main")
+    new = repository.commit({"b": "new"})
+    repository.push("work")
+    git_network.update(network, URL, 1)
+    assert refs(network, SEEN) == [f"{SEEN}{forced}"]
+    repository.push(":work")
+    git_network.update(network, URL, 1)
+    assert set(refs(network, SEEN)) == {f"{SEEN}{forced}", f"{SEEN}{new}"}
+    assert f"{BRANCH}work" not in git_network.tips(network, 1)
+    assert {old, forced, new} <= {each.sha for each in commits(network, [1], seen=SEEN)}
+
+
+def test_contents_come_one_by_one_and_only_when_asked(
+    repository: Repository, network: Path
+) -> None:
+    """Ids need no content; asking for one file brings that one."""
+    git_network.update(network, URL, 1)
+    head = repository.head
+    places = [(head, "common/arg.cpp"), (head, "src"), (head, "missing")]
+    assert list(git_network.file_ids(network, places)) == [(head, "common/arg.cpp")]
+    assert not git_network._is_here(network, repository.git("rev-parse", "HEAD:src/main.c").strip())
+    assert git_network.read_files(network, URL, places) == {(head, "common/arg.cpp"): "one"}
+    assert not git_network._is_here(network, repository.git("rev-parse", "HEAD:src/main.c").strip())
+
+
+def test_a_server_without_filters_works_too(repository: Repository, network: Path) -> None:
+    """An old server sends contents as well; nothing else differs."""
+    subprocess.run(
+        ["git", "config", "uploadpack.allowFilter", "false"], cwd=repository.bare, check=True
+    )
+    assert git_network.update(network, URL, 1).commits == {f"{BRANCH}main": repository.head}
+    wanted = [(repository.head, "src/main.c")]
+    assert list(git_network.read_files(network, URL, wanted).values()) == ["int main;"]
+
+
+def test_a_missing_repository_changes_nothing(repository: Repository, network: Path) -> None:
+    """Gone, or shown without branches: an error, and what was known stays known."""
+    git_network.update(network, URL, 1)
+    known = git_network.tips(network, 1)
+    hidden = repository.bare.with_suffix(".hidden")
+    repository.bare.rename(hidden)
+    with pytest.raises(Permanent, match="a/engine"):
+        git_network.update(network, URL, 1)
+    subprocess.run(["git", "init", "--quiet", "--bare", str(repository.bare)], check=True)
+    with pytest.raises(Transient, match="no branches"):
+        git_network.update(network, URL, 1)
+    assert git_network.tips(network, 1) == known
+
+
+def test_ten_thousand_refs_survive(repository: Repository, network: Path) -> None:
+    """All are there after one fetch, and the second look is one listing."""
+    names = [f"{BRANCH}{n}" for n in range(10_000, 20_000)] + [f"{BRANCH}main"]
+    packed = "".join(f"{repository.head} {name}\n" for name in names)
+    (repository.bare / "packed-refs").write_text(f"# pack-refs with: peeled sorted \n{packed}")
+    assert len(git_network.update(network, URL, 1).commits) == 10_001
+    assert not git_network.update(network, URL, 1).fetched
+
+
+def test_more_refs_than_honest_are_refused_whole(
+    repository: Repository, network: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No half list is ever taken."""
+    monkeypatch.setattr(git_network, "REFS_LIMIT", 2)
+    repository.push("main:refs/heads/b", "main:refs/heads/c")
+    with pytest.raises(Permanent, match="more than 2 branches"):
+        git_network.update(network, URL, 1)
+    assert not network.exists()
+
+
+@pytest.mark.parametrize(("limit", "value"), [("COMMITS_LIMIT", 2), ("COMMITS_BYTES_LIMIT", 400)])
+def test_more_history_than_honest_is_refused_whole(
+    hub: Hub,
+    repository: Repository,
+    network: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    limit: str,
+    value: int,
+) -> None:
+    """The flooding fork loses its namespace; the others keep theirs."""
+    git_network.update(network, URL, 1)
+    monkeypatch.setattr(git_network, limit, value)
+    other = hub.add("b/engine")
+    for n in range(3):
+        other.commit({"x": str(n)})
+    other.push()
+    with pytest.raises(Permanent, match="3 commits"):
+        git_network.update(network, OTHER, 2)
+    assert git_network.tips(network, 2) == {}
+    assert git_network.tips(network, 1) != {}
+
+
+def test_names_that_nobody_could_read_are_left_out(repository: Repository, network: Path) -> None:
+    """Right-to-left overrides and endless names are counted, not stored; odd ones are text."""
+    odd = ["$(touch${IFS}x)", "a;b", "--upload-pack=x", "\U0001f600"]
+    bad = ["evil\u202egpj", f"{'x' * 150}/{'y' * 150}"]
+    for name in [*odd, *bad]:
+        repository.push(f"HEAD:refs/heads/x/{name}")
+    found = git_network.update(network, URL, 1)
+    assert found.refused == 2
+    assert set(found.commits) == {f"{BRANCH}main", *(f"{BRANCH}x/{name}" for name in odd)}
+    assert not git_network.update(network, URL, 1).fetched
+
+
+@pytest.mark.parametrize(
+    "name", ["refs/heads/-x", "refs/heads/a..b", "refs/pull/1/head", "refs/heads/a\x1b[2J", "HEAD"]
+)
+def test_hostile_names_are_no_refs(name: str) -> None:
+    """Options, ranges, escapes and other namespaces are refused before git sees them."""
+    assert not git_network.is_readable(name)
+
+
+def test_a_tag_on_something_else_is_no_tip(repository: Repository, network: Path) -> None:
+    """Tags on files and trees are passed over, and do not make the next look fetch."""
+    repository.git("tag", "file", "HEAD:src/main.c")
+    repository.git("tag", "-a", "-m", "x", "deep", "HEAD:src/main.c")
+    repository.git("tag", "tree", "HEAD^{tree}")
+    repository.push("main", "file", "deep", "tree")
+    assert set(git_network.update(network, URL, 1).commits) == {f"{BRANCH}main"}
+    assert not git_network.update(network, URL, 1).fetched
+
+
+def test_hostile_texts_are_bounded_and_printable(repository: Repository, network: Path) -> None:
+    """Escapes, fake fields and endless subjects stay one short line of their own commit."""
+    repository.commit({"b": "1"}, message="\x1b[2Jred\u202e\x1f" + "y" * 5000, author="A\x07B")
+    repository.push()
+    git_network.update(network, URL, 1)
+    newest, oldest = commits(network, [1], seen=SEEN)
+    assert newest.subject.startswith("[2Jredyyy")
+    assert len(newest.subject) <= 240
+    assert newest.author == "AB"
+    assert newest.parents == (oldest.sha,)
+    assert changed_paths(network, [newest.sha]) == {"b"}
+    assert changed_paths(network, [oldest.sha]) == {"src/main.c", "common/arg.cpp"}
+
+
+def test_the_default_branch_is_what_head_stands_for(repository: Repository) -> None:
+    """Forks name it as they like."""
+    assert git_network.default_branch(URL) == "main"

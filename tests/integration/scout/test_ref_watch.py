@@ -1,0 +1,364 @@
+"""From real pushes in a chain of forks to events, revisions and jobs, in each kind of database."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine
+from support.chain import Chain, build_chain, patch, upstream_commit
+from support.hub import Hub
+from support.watching import CHAIN, Scout, bench_of, engine
+
+from jobs.db import reading, writing
+from jobs.dispatch import plan_events
+from jobs.errors import Permanent
+from jobs.model import Lane, State
+from jobs.store import catalog, refs, work
+from scout.graph import Graph
+from scout.history import GitHistory
+
+pytestmark = pytest.mark.needs("git")
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hub:
+    hub = Hub(tmp_path / "outside")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(hub.config))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    return hub
+
+
+@pytest.fixture
+def chain(hub: Hub) -> Chain:
+    return build_chain(hub)
+
+
+@pytest.fixture
+def scout(database: Engine, tmp_path: Path) -> Scout:
+    return Scout(database, tmp_path)
+
+
+def plan(scout: Scout) -> list[Any]:
+    with writing(scout.database) as session:
+        return plan_events(session, scout.at)
+
+
+def told(scout: Scout, kind: str) -> list[dict[str, Any]]:
+    return [row.payload["facts"] for row in scout.events().values() if row.kind == kind]
+
+
+def test_first_sight_is_a_baseline(chain: Chain, scout: Scout) -> None:
+    """Refs are recorded; no event, no job, and the next look is quiet too."""
+    scout.load(CHAIN + bench_of("upstream", "turbo", "buun", "bee"))
+    first = scout.look()
+    assert first.troubles == ()
+    assert first.looked["buun"] == (f"master@{chain.buun.head[:9]}",)
+    assert first.new == ()
+    assert scout.look().new == ()
+    assert scout.events() == {}
+    assert plan(scout) == []
+    with reading(scout.database) as session:
+        rows = refs.repositories_of_engines(session).values()
+        names = {row.full_name: row.default_branch for row in rows}
+    assert names["bee/engine"] == "main"
+
+
+def test_a_round_of_the_chain(chain: Chain, scout: Scout) -> None:
+    """Push, sync merge, rebase, absorption, branch and tag each become their own event, once."""
+    scout.load(CHAIN + bench_of("upstream", "turbo", "buun", "bee"))
+    scout.look()
+    old_buun, old_turbo = chain.buun.head, chain.turbo.head
+    # buun takes a late patch of turbo, writes one of its own, and merges upstream.
+    late = chain.buun.take(chain.turbo, "feature/turbo")
+    chain.buun.git("cherry-pick", late)
+    own = patch(chain.buun, "faster", "buun", 30, "ggml/src/ggml-cuda/fattn.cu")
+    synced = chain.buun.take(chain.upstream, "master")
+    chain.buun.git("merge", "--quiet", "--no-ff", "-m", "Merge upstream", synced)
+    chain.buun.git("tag", "b7")
+    chain.buun.git("tag", "v1.0")
+    chain.buun.push("HEAD:refs/heads/master", "HEAD:refs/heads/try", "b7", "v1.0")
+    # turbo only rebases.
+    chain.turbo.git("rebase", "--quiet", chain.turbo.take(chain.upstream, "master"))
+    chain.turbo.push("HEAD:refs/heads/feature/turbo", ":experiment")
+    summary = scout.look()
+    assert summary.troubles == ()
+    assert scout.look().new == ()
+
+    (push,) = told(scout, "fork_pushed")
+    assert (push["before"], push["after"]) == (old_buun, chain.buun.head)
+    assert (push["forced"], push["is_default"], push["new_patches"]) == (False, False, 2)
+    assert push["new_authors"] == ["buun", "tom"]
+    assert push["files_hot"] == ["ggml/src/ggml-cuda/fattn.cu"]
+    assert (push["behind"], push["merge_base"]) == (0, synced)
+
+    syncs = {fact["method"]: fact for fact in told(scout, "upstream_synced")}
+    assert syncs["merge"]["absorbed"] == 2
+    assert syncs["merge"]["old_merge_base"] == chain.synced
+    assert syncs["rebase"]["new_merge_base"] == synced
+
+    (taken,) = told(scout, "feature_absorbed")
+    assert [commit["subject"] for commit in taken["commits"]] == ["turbo late"]
+    tags = {fact["tag"]: fact["auto_build"] for fact in told(scout, "tag_created")}
+    assert tags == {"b7": True, "v1.0": False}
+    assert [fact["ref"] for fact in told(scout, "branch_created")] == ["refs/heads/try"]
+    assert [fact["ref"] for fact in told(scout, "branch_deleted")] == ["refs/heads/experiment"]
+    assert own in {commit.sha for commit in scout.history.graph([1, 2, 3, 4])._commits}
+    assert scout.history.graph([1, 2, 3, 4]).knows(old_turbo)
+
+    number = push["repository"]
+    keys = scout.events().keys()
+    assert f"gh:push:{number}:refs/heads/master:{chain.buun.head}" in keys
+    assert f"gh:sync:{number}:refs/heads/master:{synced}" in keys
+    assert f"gh:tag:{number}:b7:{chain.buun.head}" in keys
+    assert f"gh:branch:{number}:refs/heads/try:{chain.buun.head}:new" in keys
+
+
+def test_a_push_is_built_and_a_newer_one_supersedes_it(chain: Chain, scout: Scout) -> None:
+    """Only the watched branch queues jobs; the older head's waiting jobs end as superseded."""
+    scout.load(CHAIN + bench_of("buun", "turbo"))
+    scout.look()
+    patch(chain.buun, "one", "buun", 30)
+    chain.buun.push("HEAD:refs/heads/master", "HEAD:refs/heads/other")
+    patch(chain.turbo, "two", "tom", 31)
+    chain.turbo.push("HEAD:refs/heads/feature/turbo")
+    scout.look()
+    first = {job.kind: job for job in plan(scout)}
+    assert set(first) == {"fetch_model", "build", "bench"}
+    with reading(scout.database) as session:
+        (revision,) = catalog.revisions_of(session, catalog.engine_named(session, "buun").id or 0)
+        waiting = catalog.revisions_of(session, catalog.engine_named(session, "turbo").id or 0)
+    assert revision.label == f"master@{chain.buun.head[:9]}"
+    assert len(waiting) == 1
+    assert {job.lane for job in first.values()} == {Lane.FRESH}
+
+    patch(chain.buun, "three", "buun", 32)
+    chain.buun.push("HEAD:refs/heads/master")
+    scout.look()
+    second = {job.kind: job for job in plan(scout)}
+    with reading(scout.database) as session:
+        states = {kind: work.job(session, job.id).state for kind, job in first.items()}
+        message = work.job(session, first["build"].id).message
+    assert states == {
+        "fetch_model": State.QUEUED,
+        "build": State.SUPERSEDED,
+        "bench": State.SUPERSEDED,
+    }
+    assert f"master@{chain.buun.head[:9]}" in message
+    assert second["build"].state == State.QUEUED
+
+
+def test_a_head_that_another_watched_branch_has_is_not_superseded(
+    chain: Chain, scout: Scout
+) -> None:
+    """What is still the newest of a branch that is built goes on waiting."""
+    scout.load(CHAIN.replace('["main"]', '["main", "stable"]') + bench_of("bee"))
+    scout.look()
+    patch(chain.bee, "one", "bee", 30)
+    chain.bee.push("HEAD:refs/heads/main")
+    scout.look()
+    chain.bee.push("HEAD:refs/heads/stable")
+    scout.look()
+    first = [job.id for job in plan(scout) if job.kind != "fetch_model"]
+    patch(chain.bee, "two", "bee", 31)
+    chain.bee.push("HEAD:refs/heads/main")
+    scout.look()
+    assert len(plan(scout)) == 2
+    with reading(scout.database) as session:
+        assert {work.job(session, number).state for number in first} == {"queued", "blocked"}
+
+
+def test_an_event_without_its_old_history_still_counts(chain: Chain, scout: Scout) -> None:
+    """After the network's folder was lost, a force push is told with what is known."""
+    scout.load(CHAIN)
+    scout.look()
+    shutil.rmtree(scout.network)
+    chain.bee.git("reset", "--quiet", "--hard", "HEAD~1")
+    patch(chain.bee, "other", "bee", 30)
+    chain.bee.push("HEAD:refs/heads/main")
+    summary = scout.look()
+    assert summary.troubles == ()
+    (push,) = told(scout, "fork_pushed")
+    assert (push["after"], push["forced"]) == (chain.bee.head, None)
+
+
+def test_a_rebase_without_new_patches_waits_behind(chain: Chain, scout: Scout) -> None:
+    """It is a sync in the lane of what is not urgent, and no push."""
+    scout.load(CHAIN.replace('trust = "approve"', 'trust = "auto"') + bench_of("turbo"))
+    scout.look()
+    chain.turbo.git("rebase", "--quiet", chain.turbo.take(chain.upstream, "master"))
+    chain.turbo.push("HEAD:refs/heads/feature/turbo")
+    scout.look()
+    assert [row.kind for row in scout.events().values()] == ["upstream_synced"]
+    assert {job.lane for job in plan(scout)} == {Lane.RETEST}
+
+
+def test_a_squashed_history_keeps_the_old_commit(chain: Chain, scout: Scout) -> None:
+    """A force push with new work is one; what it threw away can still be looked at."""
+    scout.load(CHAIN)
+    scout.look()
+    old = chain.bee.head
+    chain.bee.git("reset", "--quiet", "--soft", "HEAD~2")
+    chain.bee.commit({}, message="Restore local changes on cleaned history", author="bee")
+    chain.bee.push("HEAD:refs/heads/main")
+    scout.look()
+    (push,) = told(scout, "fork_pushed")
+    assert (push["forced"], push["new_patches"]) == (True, 1)
+    assert scout.history.graph([push["repository"]]).knows(old)
+
+
+def test_doubt_keeps_the_state(hub: Hub, chain: Chain, scout: Scout) -> None:
+    """A repository that is not there is reported and asked less often; nothing becomes gone."""
+    scout.load(CHAIN)
+    scout.look()
+    hidden = chain.bee.bare.with_suffix(".hidden")
+    chain.bee.bare.rename(hidden)
+    (trouble,) = scout.look().troubles
+    assert trouble.engine == "bee"
+    hidden.rename(chain.bee.bare)
+    assert "bee" in scout.look().looked
+    with reading(scout.database) as session:
+        row = next(
+            row
+            for row in refs.repositories_of_engines(session).values()
+            if row.full_name == "bee/engine"
+        )
+        assert row.state == "known"
+        assert refs.refs_of(session, row.id or 0)
+    assert scout.events() == {}
+
+
+def test_new_abilities_are_told_with_the_push(chain: Chain, scout: Scout) -> None:
+    """A flag and a cache type that upstream lacks, read from the sources of the pushed commit."""
+    types = "GGML_TYPE_F16 = 1,"
+    chain.upstream.commit(
+        {
+            "common/arg.cpp": 'x({"--mmap"}); kv_cache_types = { GGML_TYPE_F16, };',
+            "ggml/include/ggml.h": types,
+        },
+        message="base (#20000)",
+    )
+    chain.upstream.push("HEAD:refs/heads/master")
+    base = chain.buun.take(chain.upstream, "master")
+    chain.buun.git("merge", "--quiet", "--no-ff", "-m", "Merge upstream", base)
+    chain.buun.push("HEAD:refs/heads/master")
+    scout.load(CHAIN)
+    scout.look()
+    chain.buun.commit(
+        {
+            "common/arg.cpp": 'x({"--mmap"}); x({"--tree"}); '
+            "kv_cache_types = { GGML_TYPE_F16, GGML_TYPE_TURBO3_0, };",
+            "ggml/include/ggml.h": f"{types} GGML_TYPE_TURBO3_0 = 42,",
+        },
+        message="turbo",
+        author="buun",
+    )
+    chain.buun.push("HEAD:refs/heads/master")
+    scout.look()
+    (fact,) = told(scout, "fork_capability_changed")
+    assert fact["flags_added"] == ["--tree"]
+    assert fact["cache_types_added"] == ["TURBO3_0"]
+    patch(chain.buun, "unrelated", "buun", 40)
+    chain.buun.push("HEAD:refs/heads/master")
+    scout.look()
+    assert len(told(scout, "fork_capability_changed")) == 1
+
+
+def test_a_fork_that_has_a_patch_first_is_its_source(chain: Chain, scout: Scout) -> None:
+    """A parent that takes its child's patch absorbed it, though both are seen in one round."""
+    scout.load(CHAIN)
+    scout.look()
+    chain.buun.git("cherry-pick", chain.buun.take(chain.bee, "main") + "~1")
+    patch(chain.buun, "shared", "buun", 41)
+    chain.buun.push("HEAD:refs/heads/master")
+    chain.bee.git("merge", "--quiet", "-m", "merge", chain.bee.take(chain.buun, "master"))
+    chain.bee.push("HEAD:refs/heads/main")
+    scout.look()
+    took = {row.title for row in scout.events().values() if row.kind == "feature_absorbed"}
+    assert took == {"buun took 1 patch of bee", "bee took 2 patches of buun"}
+
+
+def test_hostile_names_and_texts_stay_text(hub: Hub, chain: Chain, scout: Scout) -> None:
+    """Options, shell words and escapes arrive as bounded, printable facts."""
+    scout.load(CHAIN)
+    scout.look()
+    chain.bee.commit(
+        {"--exec=touch": "1", "$(id)": "2"},
+        message="<script>alert(1)</script>\x1b[31m" + "z" * 999,
+        author="$(reboot)",
+    )
+    chain.bee.push("HEAD:refs/heads/main", "HEAD:refs/heads/x/--upload-pack=touch;reboot")
+    assert scout.look().troubles == ()
+    (push,) = told(scout, "fork_pushed")
+    assert push["new_authors"] == ["$(reboot)"]
+    assert push["subjects"][0].startswith("<script>alert(1)</script>[31mzzz")
+    assert len(push["subjects"][0]) <= 240
+    (branch,) = told(scout, "branch_created")
+    assert branch["ref"] == "refs/heads/x/--upload-pack=touch;reboot"
+
+
+def test_upstreams_own_push_is_news_too(chain: Chain, scout: Scout) -> None:
+    """Its commits are all new, and pull requests are what it is made of."""
+    scout.load(CHAIN + engine("other", "up/llama.cpp"))
+    scout.look()
+    upstream_commit(chain.upstream, 50)
+    chain.upstream.push("HEAD:refs/heads/master")
+    scout.look()
+    pushes = told(scout, "fork_pushed")
+    assert {push["new_patches"] for push in pushes} == {1}
+
+
+class Racing(GitHistory):
+    """A history during whose reading another scout finishes its own round."""
+
+    other: Scout | None = None
+
+    def graph(self, numbers: Sequence[int]) -> Graph:
+        other, Racing.other = Racing.other, None
+        if other is not None:
+            other.look()
+        return super().graph(numbers)
+
+
+def test_two_scouts_tell_once(chain: Chain, scout: Scout) -> None:
+    """What another watcher wrote in the meantime is not new, and nothing is written twice."""
+    scout.load(CHAIN)
+    scout.look()
+    patch(chain.buun, "one", "buun", 30)
+    chain.buun.push("HEAD:refs/heads/master")
+    Racing.other = Scout(scout.database, scout.network.parents[1])
+    scout.history = Racing(scout.network)
+    assert scout.look().new == ()
+    assert len(told(scout, "fork_pushed")) == 1
+
+
+class Unreadable(GitHistory):
+    """A history that cannot be read today."""
+
+    def graph(self, numbers: Sequence[int]) -> Graph:
+        raise Permanent("git wrote more than it may", advice="look at it")
+
+
+def test_an_unreadable_history_loses_no_event(chain: Chain, scout: Scout) -> None:
+    """Nothing is recorded, so that the push is told once the history can be read."""
+    scout.load(CHAIN)
+    scout.look()
+    patch(chain.buun, "one", "buun", 30)
+    chain.buun.push("HEAD:refs/heads/master")
+    scout.history = Unreadable(scout.network)
+    (trouble,) = scout.look().troubles
+    assert trouble.engine == "upstream"
+    scout.history = GitHistory(scout.network)
+    assert [news.kind for news in scout.look().new] == ["fork_pushed"]
+
+
+def test_a_lost_network_is_fetched_again_without_news(chain: Chain, scout: Scout) -> None:
+    """The folder may be deleted at any time: rows say what was told."""
+    scout.load(CHAIN)
+    scout.look()
+    shutil.rmtree(scout.network)
+    assert scout.look().new == ()
+    assert (scout.network / "HEAD").exists()
