@@ -8,7 +8,7 @@ import tempfile
 from functools import cached_property
 from pathlib import Path
 
-from pydantic import Field
+from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 SOCKET_PATH_LIMIT = 100  # sun_path holds 108 bytes; the rest is room for a file name
@@ -44,6 +44,13 @@ class Settings(BaseSettings):
     )
     sweep_seconds: float = Field(5.0, gt=0, description="how often forgotten doorbells ring again")
     scout_minutes: float = Field(30.0, gt=0, description="how often sources are watched")
+    github_token: SecretStr = Field(
+        SecretStr(""), description="read-only GitHub token; empty means the small anonymous quota"
+    )
+    github_api: str = Field("https://api.github.com", description="address of GitHub's REST API")
+    github_minutes: float = Field(
+        5.0, ge=0, description="how often GitHub is looked at; 0 means only by hand"
+    )
     drain_seconds: float = Field(20.0, gt=0, description="how long a stop waits before it kills")
     min_free_bytes: int = Field(2_000_000_000, ge=0, description="disk that must stay free")
     max_attempts: int = Field(3, ge=1, description="losses after which a job is a dead letter")
