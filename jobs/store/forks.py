@@ -10,11 +10,26 @@ from sqlmodel import Session, col, or_, select, update
 from jobs.sightings import LinkedIssueRow, RepositoryRow
 
 KNOWN, GONE, BLOCKED = "known", "gone", "blocked"
+DEEPEST = 20
+"""No network is that deep; a ring of parents ends here."""
 
 
 def repository(session: Session, github_id: int) -> RepositoryRow | None:
     """The repository with that numeric id of GitHub."""
     return session.exec(select(RepositoryRow).where(RepositoryRow.github_id == github_id)).first()
+
+
+def depth_of(session: Session, github_id: int | None) -> int | None:
+    """How many forks away from its root a repository is; None where a step is not known."""
+    depth, row_id = 0, github_id
+    while row_id is not None and depth < DEEPEST:
+        row = repository(session, row_id)
+        if row is None:
+            return None
+        if row.parent_github_id is None:
+            return depth
+        depth, row_id = depth + 1, row.parent_github_id
+    return None
 
 
 def repository_of_engine(session: Session, engine_id: int) -> RepositoryRow | None:
@@ -66,12 +81,15 @@ def mark_seen(session: Session, github_ids: Collection[int], now: datetime) -> N
     )
 
 
-def unseen_forks(session: Session, github_id: int, *, since: datetime) -> Sequence[RepositoryRow]:
-    """Direct forks, not known to be gone, that no page has shown since then."""
+def unseen_forks(
+    session: Session, github_id: int, *, since: datetime, beyond_tier: int
+) -> Sequence[RepositoryRow]:
+    """Direct forks beyond a tier, not known to be gone, that no page has shown since then."""
     return session.exec(
         select(RepositoryRow).where(
             RepositoryRow.parent_github_id == github_id,
             col(RepositoryRow.state) != GONE,
+            col(RepositoryRow.tier) > beyond_tier,
             col(RepositoryRow.last_seen_at) < since,
         )
     ).all()

@@ -29,7 +29,6 @@ class Repo:
     tier: Tier
     engine_id: int | None = None
     root_id: int | None = None
-    depth: int = 0
     watched_since: datetime | None = None
 
     @classmethod
@@ -42,7 +41,6 @@ class Repo:
             tier=Tier(row.tier),
             engine_id=row.engine_id,
             root_id=row.root_github_id or github_id,
-            depth=row.depth or 0,
             watched_since=row.first_seen_at,
         )
 

@@ -166,12 +166,13 @@ def _keep_all(
 ) -> tuple[Happening, ...]:
     found = list(found)
     known = forks.known_ids(session, [facts.github_id for facts in found])
-    place = Place(repo.github_id, repo.root_id, repo.depth + 1)
+    above = forks.depth_of(session, repo.github_id)
+    place = Place(repo.github_id, repo.root_id, None if above is None else above + 1)
     new: list[Happening] = []
     for facts in found:
         row, changed = keep(session, known.get(facts.github_id), facts, place=place, now=now)
         if facts.github_id not in known:
-            changed = [_new_fork(repo, facts)] if told or _younger(facts, repo) else []
+            changed = [_new_fork(repo, facts, place)] if told or _younger(facts, repo) else []
         elif row.tier > Tier.CANDIDATE:
             changed = []
         fork = Repo(facts.github_id, facts.full_name, Tier(row.tier), row.engine_id)
@@ -180,7 +181,7 @@ def _keep_all(
     return tuple(new)
 
 
-def _new_fork(repo: Repo, facts: RepositoryFacts) -> Happening:
+def _new_fork(repo: Repo, facts: RepositoryFacts, place: Place) -> Happening:
     return Happening(
         "new_fork",
         f"gh:fork:{facts.github_id}",
@@ -188,7 +189,7 @@ def _new_fork(repo: Repo, facts: RepositoryFacts) -> Happening:
         {
             "parent_id": repo.github_id,
             "root_id": repo.root_id,
-            "depth": repo.depth + 1,
+            "depth": place.depth,
             "owner": facts.owner,
             "created_at": facts.created_at.isoformat() if facts.created_at else None,
             "pushed_at": facts.pushed_at.isoformat() if facts.pushed_at else None,
@@ -209,7 +210,10 @@ def _count_missing(
     session: Session, repo: Repo, sweep: Sweep, *, now: datetime
 ) -> tuple[Happening, ...]:
     new: list[Happening] = []
-    for row in forks.unseen_forks(session, repo.github_id, since=sweep.started_at):
+    unseen = forks.unseen_forks(
+        session, repo.github_id, since=sweep.started_at, beyond_tier=Tier.WATCHED
+    )
+    for row in unseen:
         happening = miss(session, row, now=now)
         if happening and row.tier <= Tier.CANDIDATE:
             new += record(session, [happening], source=SWEEP, repo=Repo.of(row), now=now)

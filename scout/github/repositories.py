@@ -32,9 +32,9 @@ class Wanted:
     @property
     def key(self) -> str:
         """Under what the look's state is kept."""
-        if self.github_id is not None:
-            return f"{NAME}:{self.github_id}"
-        return f"{NAME}:engine:{self.engine_id}"
+        if self.engine_id is not None:
+            return f"{NAME}:engine:{self.engine_id}"
+        return f"{NAME}:{self.github_id}"
 
     @property
     def page(self) -> Page:
@@ -104,10 +104,8 @@ def _row(session: Session, wanted: Wanted) -> RepositoryRow | None:
 
 
 def _place(session: Session, facts: RepositoryFacts) -> Place:
-    parent = forks.repository(session, facts.parent_id) if facts.parent_id else None
-    depth = 0 if facts.parent_id is None else None
-    if parent is not None and parent.depth is not None:
-        depth = parent.depth + 1
-    elif facts.parent_id is not None and facts.parent_id == facts.root_id:
+    above = forks.depth_of(session, facts.parent_id) if facts.parent_id else None
+    depth = above + 1 if above is not None else 0 if facts.parent_id is None else None
+    if above is None and facts.parent_id is not None and facts.parent_id == facts.root_id:
         depth = 1
     return Place(facts.parent_id, facts.root_id or facts.github_id, depth)

@@ -214,7 +214,8 @@ class GitHub:
         return 200, page, template, headers
 
     def _forks(self, github_id: int, query: dict[str, str]) -> list[dict[str, Any]]:
-        ids = [each for each, parent in self.parents.items() if parent == github_id]
+        shown = [each for each in self.parents if each not in self.status_of]
+        ids = [each for each in shown if self.parents[each] == github_id]
         ids.sort(key=lambda each: (self.repos[each]["created_at"], each))
         if query.get("sort", "newest") == "newest":
             ids.reverse()
@@ -250,6 +251,7 @@ class GitHub:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            wbufsize = 65536  # one packet for head and body, or the other side's delayed ACK counts
 
             def log_message(self, *_: object) -> None:
                 """Silent."""
@@ -303,7 +305,8 @@ class GitHub:
         headers: dict[str, str],
         fault: Fault,
     ) -> None:
-        time.sleep(fault.header_seconds)
+        if fault.header_seconds:
+            time.sleep(fault.header_seconds)
         handler.send_response_only(status)
         for name, value in headers.items():
             if value:
@@ -313,6 +316,7 @@ class GitHub:
         handler.end_headers()
         if fault.cut_after is not None:
             handler.wfile.write(raw[: fault.cut_after])
+            handler.wfile.flush()
             handler.close_connection = True
             return
         if not fault.byte_seconds:
