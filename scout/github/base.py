@@ -64,11 +64,7 @@ class Outcome:
     held: Held | None = None
     failed: Answer | None = None
     note: str = ""
-
-    @property
-    def done(self) -> bool:
-        """Whether the look came to its end."""
-        return self.held is None and self.failed is None
+    unfinished: bool = False
 
 
 def unanswered(answer: Answer | Held) -> Outcome | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -98,6 +99,10 @@ class Client:
         read_seconds: float = READ_SECONDS,
     ) -> None:
         self.base = base.rstrip("/")
+        if not re.match(r"https?://[^/\s]+", self.base):
+            raise UsageError(
+                f"{base[:80]!r} is no address of an API", advice="Write https://host in github_api."
+            )
         self.anonymous = not token
         self.identity = hashlib.sha256(token.encode()).hexdigest()[:16] if token else ANONYMOUS
         self._now = now

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Engine
 from sqlmodel import Session
 
+from jobs import clock
+from jobs.config import Settings
 from jobs.db import reading, writing
 from jobs.store import source_states
 from scout.github.answers import Answer, Kind, Limit, Quota, cooldown_until
@@ -42,6 +44,11 @@ class Desk:
     database: Engine
     client: Client
     now: Callable[[], datetime]
+    until: datetime | None = None
+
+    def is_late(self) -> bool:
+        """Whether this worker has other things to do by now."""
+        return self.until is not None and self.now() >= self.until
 
     def ask(self, page: Page, tier: Tier, *, conditional: bool = True) -> Answer | Held:
         """The answer for one page, or why it was not asked for."""
@@ -117,6 +124,15 @@ class Desk:
     @property
     def _quota(self) -> str:
         return f"quota:{self.client.identity}"
+
+
+def open_desk(database: Engine, settings: Settings, *, seconds: float | None = None) -> Desk:
+    """A desk as the settings say, that starts nothing new after so many seconds."""
+    client = Client(
+        token=settings.github_token.get_secret_value().strip(), base=settings.github_api
+    )
+    until = None if seconds is None else clock.now() + timedelta(seconds=seconds)
+    return Desk(database, client, clock.now, until)
 
 
 def iso(moment: datetime) -> str:

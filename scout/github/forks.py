@@ -18,22 +18,22 @@ from scout.github.governor import Pace, Tier
 from scout.github.keeping import Place, keep, miss
 from scout.github.repository_facts import RepositoryFacts, read_facts
 
-NEWEST, SWEEP = "github_forks", "github_sweep"
+NEWEST, CENSUS = "github_forks", "github_census"
 NEWEST_PACE = Pace({Tier.CHAIN: 10, Tier.WATCHED: 10})
-SWEEP_PACE = Pace(dict.fromkeys(Tier, 24 * 60))
-SWEEP_TIER = Tier.EVERYTHING
+CENSUS_PACE = Pace(dict.fromkeys(Tier, 24 * 60))
+CENSUS_TIER = Tier.EVERYTHING
 """The daily walk can wait, also where it begins at the top of the chain."""
 MOST_NEW_PAGES = 10
 SMALLER_PAGES = 4
 """A page that fails again and again is asked for as this many smaller ones."""
 SMALLER_AFTER_FAILURES = 2
-LONGEST_SWEEP = timedelta(days=3)
+LONGEST_CENSUS = timedelta(days=3)
 
 
 def look_newest(desk: Desk, repo: Repo) -> Outcome:
-    """Read the newest forks until one is known; nothing before the first whole sweep."""
+    """Read the newest forks until one is known; nothing before the first whole census."""
     with reading(desk.database) as session:
-        if not _swept(session, repo):
+        if not _counted(session, repo):
             return Outcome()
     first = Page(_list(repo), {"sort": "newest", "per_page": "100"})
     answer = desk.ask(first, repo.tier)
@@ -57,7 +57,7 @@ def look_newest(desk: Desk, repo: Repo) -> Outcome:
 
 
 @dataclass(frozen=True)
-class Sweep:
+class Census:
     """How far a walk over the whole list has come; it goes on where it was interrupted."""
 
     started_at: datetime
@@ -67,12 +67,12 @@ class Sweep:
     failures: int = 0
 
     @classmethod
-    def read(cls, cursor: Mapping[str, Any], now: datetime) -> Sweep:
+    def read(cls, cursor: Mapping[str, Any], now: datetime) -> Census:
         """The walk that was begun, or a fresh one where there is none or it took too long."""
-        kept = cursor.get("sweep")
+        kept = cursor.get("census")
         if kept:
             begun = cls(**{**kept, "started_at": datetime.fromisoformat(kept["started_at"])})
-            if now - begun.started_at < LONGEST_SWEEP:
+            if now - begun.started_at < LONGEST_CENSUS:
                 return begun
         return cls(now, "")
 
@@ -85,53 +85,53 @@ class Sweep:
             params["page"] = str(self.number)
         return Page(_list(repo), params)
 
-    def after(self, next_url: str) -> Sweep:
+    def after(self, next_url: str) -> Census:
         """One page further."""
-        return Sweep(self.started_at, next_url, self.number + 1, self.per_page)
+        return Census(self.started_at, next_url, self.number + 1, self.per_page)
 
-    def after_failure(self) -> Sweep:
+    def after_failure(self) -> Census:
         """The same page again, in smaller ones once it failed too often."""
         failures = self.failures + 1
         if failures < SMALLER_AFTER_FAILURES or self.per_page < 100:
-            return Sweep(self.started_at, self.place, self.number, self.per_page, failures)
+            return Census(self.started_at, self.place, self.number, self.per_page, failures)
         number = (self.number - 1) * SMALLER_PAGES + 1
-        return Sweep(self.started_at, "", number, self.per_page // SMALLER_PAGES, failures)
+        return Census(self.started_at, "", number, self.per_page // SMALLER_PAGES, failures)
 
     def as_json(self) -> dict[str, Any]:
         """What `read` takes back."""
         return {**self.__dict__, "started_at": self.started_at.isoformat()}
 
 
-def look_at_all(desk: Desk, repo: Repo) -> Outcome:
+def take_census(desk: Desk, repo: Repo) -> Outcome:
     """Walk the whole list of forks; only a walk that reached its end counts what it missed."""
-    key = f"{SWEEP}:{repo.github_id}"
+    key = f"{CENSUS}:{repo.github_id}"
     new: list[Happening] = []
     with reading(desk.database) as session:
         row = source_states.source_state(session, key)
         cursor = dict(row.cursor) if row else {}
-    sweep = Sweep.read(cursor, desk.now())
+    census = Census.read(cursor, desk.now())
     while True:
-        page = sweep.page(repo)
-        answer = desk.ask(page, SWEEP_TIER)
+        page = census.page(repo)
+        answer = desk.ask(page, CENSUS_TIER)
         if (outcome := unanswered(answer)) or not isinstance(answer, Answer):
             if outcome and outcome.failed:
-                _save(desk, key, {**cursor, "sweep": sweep.after_failure().as_json()})
+                _save(desk, key, {**cursor, "census": census.after_failure().as_json()})
             return Outcome(tuple(new), outcome.held, outcome.failed) if outcome else Outcome()
         if answer.kind in (Kind.MISSING, Kind.BLOCKED):
             return Outcome(tuple(new), note=f"{repo.full_name}: {answer.reason}")
         with writing(desk.database) as session:
-            told = bool(cursor.get("swept_at"))
+            told = bool(cursor.get("counted_at"))
             next_url, more = _take(desk, session, repo, page, answer, told=told)
             new += more
             if next_url:
-                sweep = sweep.after(next_url)
-                cursor["sweep"] = sweep.as_json()
+                census = census.after(next_url)
+                cursor["census"] = census.as_json()
             else:
-                new += _count_missing(session, repo, sweep, now=desk.now())
-                cursor = {"swept_at": desk.now().isoformat()}
+                new += _count_missing(session, repo, census, now=desk.now())
+                cursor = {"counted_at": desk.now().isoformat()}
             source_states.lock_source_state(session, key, desk.now()).cursor = dict(cursor)
-        if not next_url:
-            return Outcome(tuple(new))
+        if not next_url or desk.is_late():
+            return Outcome(tuple(new), unfinished=bool(next_url))
 
 
 def read_items(items: Iterable[Mapping[str, Any]]) -> list[RepositoryFacts]:
@@ -149,7 +149,7 @@ def _take(
         desk.remember(session, page, answer)
         return kept.get("next"), ()
     found = read_items(answer.items)
-    new = _keep_all(session, repo, found, source=SWEEP, told=told, now=desk.now())
+    new = _keep_all(session, repo, found, source=CENSUS, told=told, now=desk.now())
     ids = [facts.github_id for facts in found]
     desk.remember(session, page, answer, ids=ids, next=answer.next_url)
     return answer.next_url, new
@@ -207,22 +207,22 @@ def _younger(facts: RepositoryFacts, repo: Repo) -> bool:
 
 
 def _count_missing(
-    session: Session, repo: Repo, sweep: Sweep, *, now: datetime
+    session: Session, repo: Repo, census: Census, *, now: datetime
 ) -> tuple[Happening, ...]:
     new: list[Happening] = []
     unseen = forks.unseen_forks(
-        session, repo.github_id, since=sweep.started_at, beyond_tier=Tier.WATCHED
+        session, repo.github_id, since=census.started_at, beyond_tier=Tier.WATCHED
     )
     for row in unseen:
         happening = miss(session, row, now=now)
         if happening and row.tier <= Tier.CANDIDATE:
-            new += record(session, [happening], source=SWEEP, repo=Repo.of(row), now=now)
+            new += record(session, [happening], source=CENSUS, repo=Repo.of(row), now=now)
     return tuple(new)
 
 
-def _swept(session: Session, repo: Repo) -> bool:
-    row = source_states.source_state(session, f"{SWEEP}:{repo.github_id}")
-    return bool(row and row.cursor.get("swept_at"))
+def _counted(session: Session, repo: Repo) -> bool:
+    row = source_states.source_state(session, f"{CENSUS}:{repo.github_id}")
+    return bool(row and row.cursor.get("counted_at"))
 
 
 def _save(desk: Desk, key: str, cursor: Mapping[str, Any]) -> None:

@@ -54,7 +54,7 @@ def checked(source: str) -> tuple[str, ...]:
     if source == "github":
         return SOURCES
     if source == fork_lists.NEWEST:
-        return (repositories.NAME, fork_lists.NEWEST, fork_lists.SWEEP)
+        return (repositories.NAME, fork_lists.NEWEST, fork_lists.CENSUS)
     if source not in SOURCES:
         raise UsageError(
             f"unknown source {source[:80]!r}", advice=did_you_mean(source, [*SOURCES, "github"])
@@ -78,6 +78,8 @@ def look_around(desk: Desk, sources: Collection[str] = SOURCES, *, force: bool =
             visits = list(visits_of(session, desk, source))
             states = source_states.source_states(session, f"{source}:")
         for visit in visits:
+            if desk.is_late():
+                break
             state = states.get(visit.key)
             if not force and state and state.retry_at and state.retry_at > desk.now():
                 continue
@@ -124,6 +126,9 @@ def _visit(desk: Desk, visit: Visit) -> Outcome:
 def _reschedule(
     state: SourceStateRow, visit: Visit, outcome: Outcome, *, now: datetime, anonymous: bool
 ) -> None:
+    if outcome.unfinished:
+        state.retry_at = now
+        return
     if outcome.failed is not None:
         state.failures += 1
         state.status = outcome.failed.status

@@ -25,7 +25,7 @@ SOURCES = (
     pulls.NAME,
     issues.NAME,
     fork_lists.NEWEST,
-    fork_lists.SWEEP,
+    fork_lists.CENSUS,
 )
 
 
@@ -78,8 +78,8 @@ def _to_lists(session: Session, desk: Desk, source: ListSource) -> Iterator[Visi
 
 def _to_forks(session: Session, desk: Desk, source: str) -> Iterator[Visit]:
     newest = source == fork_lists.NEWEST
-    pace = fork_lists.NEWEST_PACE if newest else fork_lists.SWEEP_PACE
-    look = fork_lists.look_newest if newest else fork_lists.look_at_all
+    pace = fork_lists.NEWEST_PACE if newest else fork_lists.CENSUS_PACE
+    look = fork_lists.look_newest if newest else fork_lists.take_census
     for repo in map(Repo.of, forks.asked_for_forks(session, closest_tier=Tier.WATCHED)):
         key = f"{source}:{repo.github_id}"
         if repo.tier in pace.minutes:

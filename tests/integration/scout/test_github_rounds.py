@@ -152,7 +152,7 @@ def test_a_fork_of_a_fork_is_told_though_its_parent_had_none(chain: Scene) -> No
     assert chain.row(88).depth == 4
 
 
-def test_a_fork_made_while_the_first_sweep_broke_off_is_not_flooded(chain: Scene) -> None:
+def test_a_fork_made_while_the_first_census_broke_off_is_not_flooded(chain: Scene) -> None:
     """A baseline that needs two rounds is still one baseline."""
     for number in range(150):
         chain.github.add(2000 + number, f"dev{number}/llama.cpp", parent=UPSTREAM,
@@ -249,7 +249,7 @@ def test_missing_once_is_not_gone(chain: Scene) -> None:
     assert any(key.startswith(f"gh:repo:{BUUN}:returned") for key in chain.told())
 
 
-def test_a_fork_that_left_the_list_needs_three_whole_sweeps(chain: Scene) -> None:
+def test_a_fork_that_left_the_list_needs_three_whole_censuses(chain: Scene) -> None:
     """And then a day; a tier-3 fork goes without an event."""
     chain.github.add(11, "a/llama.cpp", parent=UPSTREAM)
     chain.look()
@@ -521,10 +521,10 @@ def test_an_empty_quota_is_waited_for_and_changes_nothing(chain: Scene) -> None:
 
 
 def test_the_rest_of_the_quota_is_for_the_chain(chain: Scene) -> None:
-    """Below 40 % the sweep waits, releases of the chain are looked at."""
+    """Below 40 % the census waits, releases of the chain are looked at."""
     chain.github.remaining = 1900
     look = chain.look()
-    assert any("github_sweep" in each for each in look.waiting)
+    assert any("github_census" in each for each in look.waiting)
     assert any("/releases" in each.path for each in chain.github.asked)
     assert not any("sort=oldest" in each.path for each in chain.github.asked)
 
