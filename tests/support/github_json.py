@@ -195,7 +195,6 @@ def issue(number: int, full_name: str, updated_at: str, **facts: Any) -> dict[st
         "node_id": f"I_{number}",
         "number": number,
         "state": "open",
-        "state_reason": None,
         "locked": False,
         "title": f"issue {number}",
         "user": user("reporter"),
