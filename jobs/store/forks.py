@@ -44,9 +44,13 @@ def repositories_named(session: Session, full_name: str) -> list[RepositoryRow]:
     return list(session.exec(query.order_by(col(RepositoryRow.id))))
 
 
-def repositories(session: Session, *, states: Collection[str] = (KNOWN,)) -> list[RepositoryRow]:
-    """Repositories in those states, the closest watched first."""
+def repositories(
+    session: Session, *, states: Collection[str] = (KNOWN,), closest_tier: int | None = None
+) -> list[RepositoryRow]:
+    """Repositories in those states, the closest watched first; only those up to a tier if asked."""
     query = select(RepositoryRow).where(col(RepositoryRow.state).in_(states))
+    if closest_tier is not None:
+        query = query.where(col(RepositoryRow.tier) <= closest_tier)
     return list(session.exec(query.order_by(col(RepositoryRow.tier), col(RepositoryRow.id))))
 
 

@@ -120,6 +120,7 @@ def take_census(desk: Desk, repo: Repo) -> Outcome:
         if answer.kind in (Kind.MISSING, Kind.BLOCKED):
             return Outcome(tuple(new), note=f"{repo.full_name}: {answer.reason}")
         with writing(desk.database) as session:
+            state = source_states.lock_source_state(session, key, desk.now())
             told = bool(cursor.get("counted_at"))
             next_url, more = _take(desk, session, repo, page, answer, told=told)
             new += more
@@ -129,7 +130,7 @@ def take_census(desk: Desk, repo: Repo) -> Outcome:
             else:
                 new += _count_missing(session, repo, census, now=desk.now())
                 cursor = {"counted_at": desk.now().isoformat()}
-            source_states.lock_source_state(session, key, desk.now()).cursor = dict(cursor)
+            state.cursor = dict(cursor)
         if not next_url or desk.is_late():
             return Outcome(tuple(new), unfinished=bool(next_url))
 

@@ -87,7 +87,7 @@ def walk(desk: Desk, source: ListSource, repo: Repo, interest: Interest) -> Outc
     judged = source.judge(Seen(repo, cursor, items, interest, desk.now()))
     with writing(desk.database) as session:
         now = desk.now()
-        new = record(session, judged.news, source=source.NAME, repo=repo, now=now)
         source_states.lock_source_state(session, key, now).cursor = judged.cursor
+        new = record(session, judged.news, source=source.NAME, repo=repo, now=now)
         desk.remember(session, first, answer)
     return Outcome(new)

@@ -29,7 +29,7 @@ def first_page(repo: Repo, _cursor: Mapping[str, Any]) -> Page:
 def reached(cursor: Mapping[str, Any], items: Sequence[Item]) -> bool:
     """At the first look one page is enough; later one known release is."""
     known = set(cursor.get("ids", []))
-    return not cursor or any(item.get("id") in known for item in items)
+    return not cursor or any(number(item.get("id")) in known for item in items)
 
 
 def judge(seen: Seen) -> Judged:

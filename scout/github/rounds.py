@@ -14,7 +14,7 @@ from jobs.sightings import SourceStateRow
 from jobs.store import source_states
 from scout.github import forks as fork_lists
 from scout.github import linked, repositories
-from scout.github.answers import backoff_until
+from scout.github.answers import Answer, Kind, backoff_until
 from scout.github.base import Happening, Outcome, record
 from scout.github.desk import Desk
 from scout.github.visits import SOURCES, Visit, visits_of
@@ -113,7 +113,8 @@ def _visit(desk: Desk, visit: Visit) -> Outcome:
         outcome = visit.look()
     except Exception as fault:
         log.exception("look crashed", source=visit.source, place=visit.name)
-        outcome = Outcome(note=f"{visit.name}: a fault of forkscout: {fault!r}"[:300])
+        reason = f"a fault of forkscout, {type(fault).__name__}; see the log"
+        outcome = Outcome(failed=Answer(Kind.NOT_KNOWN, reason=reason))
     now = desk.now()
     if outcome.held is not None:
         return outcome

@@ -69,9 +69,11 @@ def _to_repositories(session: Session, desk: Desk) -> Iterator[Visit]:
 
 
 def _to_lists(session: Session, desk: Desk, source: ListSource) -> Iterator[Visit]:
-    for repo in _closely_watched(session):
+    repos = _closely_watched(session)
+    ours = frozenset(each.github_id for each in repos)
+    for repo in repos:
         key = f"{source.NAME}:{repo.github_id}"
-        look = partial(walk, desk, source, repo, _interest(session, repo))
+        look = partial(walk, desk, source, repo, _interest(session, repo, ours))
         if repo.tier in source.PACE.minutes:
             yield Visit(source.NAME, key, repo.full_name, repo.tier, source.PACE, look)
 
@@ -102,18 +104,18 @@ def _wanted(session: Session) -> Iterator[Wanted]:
             yield Wanted(engine.repo, engine_id=engine.id)
             continue
         yield Wanted(row.full_name, engine.id, row.github_id)
-    for row in forks.repositories(session, states=(forks.KNOWN, forks.GONE, forks.BLOCKED)):
-        if row.engine_id is None and row.github_id and row.tier <= Tier.WATCHED:
+    states = (forks.KNOWN, forks.GONE, forks.BLOCKED)
+    for row in forks.repositories(session, states=states, closest_tier=Tier.WATCHED):
+        if row.engine_id is None and row.github_id:
             yield Wanted(row.full_name, None, row.github_id, Tier(row.tier))
 
 
 def _closely_watched(session: Session) -> list[Repo]:
-    rows = forks.repositories(session)
-    return [Repo.of(row) for row in rows if row.github_id and row.tier <= Tier.WATCHED]
+    rows = forks.repositories(session, closest_tier=Tier.WATCHED)
+    return [Repo.of(row) for row in rows if row.github_id]
 
 
-def _interest(session: Session, repo: Repo) -> Interest:
+def _interest(session: Session, repo: Repo, ours: frozenset[int]) -> Interest:
     """Pull requests that come from a repository we watch closely, or that somebody linked."""
-    ours = frozenset(each.github_id for each in _closely_watched(session))
     linked_here = forks.linked_issues(session, repo.full_name)
     return Interest(ours - {repo.github_id}, frozenset(row.number for row in linked_here))

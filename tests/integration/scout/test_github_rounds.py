@@ -14,10 +14,12 @@ from support.github import GitHub
 
 from jobs.db import reading, writing
 from jobs.sightings import RepositoryRow
-from jobs.store import catalog, forks
+from jobs.store import catalog, forks, source_states
 from jobs.tables import EventRow
+from scout.github.answers import Answer
 from scout.github.client import Client
-from scout.github.desk import Desk
+from scout.github.desk import Desk, Held, Page
+from scout.github.governor import Tier
 from scout.github.rounds import Round, checked, look_around
 
 UPSTREAM, TURBO, BUUN, BEE = 612354784, 1188001001, 1188001002, 1188001003
@@ -504,6 +506,41 @@ def test_a_secondary_limit_stops_every_worker(chain: Scene) -> None:
     assert chain.look(force=True).requests > 1
     assert any(key.startswith("src:") and ":degraded:" in key for key in chain.told())
     assert any(key.startswith("src:") and ":recovered:" in key for key in chain.told())
+
+
+def test_an_answer_that_was_on_its_way_does_not_end_a_cool_down(chain: Scene) -> None:
+    """Worker 2's good answer comes in after worker 1 was told to stop."""
+    other, page = chain.worker(), Page(f"repositories/{UPSTREAM}", many=False)
+
+    def meanwhile(body: Any) -> Any:
+        chain.github.fail("", status=429)
+        Desk(chain.database, other, lambda: chain.now).ask(page, Tier.CHAIN)
+        return body
+
+    chain.github.fail("", change=meanwhile)
+    desk = Desk(chain.database, chain.client, lambda: chain.now)
+    first = desk.ask(page, Tier.CHAIN)
+    assert isinstance(first, Answer)
+    assert first.trusted
+    held = desk.ask(page, Tier.CHAIN)
+    assert isinstance(held, Held)
+    assert held.until == chain.now + timedelta(seconds=60)
+
+
+def test_a_crash_of_ours_stops_no_other_place(chain: Scene, capsys: Any) -> None:
+    """It is logged and said, and the place is asked again later."""
+    chain.look()
+    chain.github.put(BUUN, "releases", make.release(1, "v1", "2026-05-18T12:03:00Z"))
+    chain.later(minutes=16)
+    with writing(chain.database) as session:
+        key = f"github_releases:{BUUN}"
+        source_states.lock_source_state(session, key, chain.now).cursor = {"files": 7}
+    look = chain.look()
+    assert look.troubles == (
+        "spiritbuun/buun-llama-cpp: a fault of forkscout, TypeError; see the log",
+    )
+    assert look.looked > 3
+    assert "look crashed" in capsys.readouterr().out
 
 
 def test_an_empty_quota_is_waited_for_and_changes_nothing(chain: Scene) -> None:
