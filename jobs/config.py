@@ -11,6 +11,7 @@ from pathlib import Path
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+PREFIX = "FORKSCOUT_"
 SOCKET_PATH_LIMIT = 100  # sun_path holds 108 bytes; the rest is room for a file name
 
 
@@ -18,7 +19,7 @@ class Settings(BaseSettings):
     """Every setting, read from `FORKSCOUT_*` variables or an `.env` file."""
 
     model_config = SettingsConfigDict(
-        env_prefix="FORKSCOUT_", env_file=".env", extra="ignore", frozen=True
+        env_prefix=PREFIX, env_file=".env", extra="ignore", frozen=True
     )
 
     home: Path = Field(Path("var"), description="folder of everything this installation keeps")
@@ -150,8 +151,12 @@ class Settings(BaseSettings):
 
 
 def inherited_environment(**changes: str) -> dict[str, str]:
-    """This process's environment with changes, for a program whose user sets it up there (pip)."""
-    return {**os.environ, **changes}
+    """This process's environment with changes, for a program whose user sets it up there (pip).
+
+    Our own settings stay here: one of them is a secret.
+    """
+    others = {key: value for key, value in os.environ.items() if not key.startswith(PREFIX)}
+    return {**others, **changes}
 
 
 def env_example() -> str:
@@ -159,5 +164,5 @@ def env_example() -> str:
     lines = ["# Every setting of forkscout; copy to .env and uncomment what you change."]
     for name, field in Settings.model_fields.items():
         default = "" if field.default is None else field.default
-        lines += ["", f"# {field.description}", f"# FORKSCOUT_{name.upper()}={default}"]
+        lines += ["", f"# {field.description}", f"# {PREFIX}{name.upper()}={default}"]
     return "\n".join(lines) + "\n"

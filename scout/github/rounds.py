@@ -21,6 +21,8 @@ from scout.github.visits import SOURCES, Visit, visits_of
 
 DEGRADED_AFTER = 3
 """Rounds in a row in which a source had no answer at all before we say so."""
+ANONYMOUS_LIMIT = 60
+"""The hourly quota of whoever has no token; with one it is in the thousands."""
 FORGET_AFTER = timedelta(days=45)
 
 log = structlog.get_logger()
@@ -95,6 +97,9 @@ def look_around(desk: Desk, sources: Collection[str] = SOURCES, *, force: bool =
         new += _health(desk, source, tally)
         notes += tally.reasons
     with writing(desk.database) as session:
+        quota = desk.quota(session)
+        if quota and quota.limit <= ANONYMOUS_LIMIT and not desk.client.anonymous:
+            notes.append("GitHub counts us as anonymous: the token is not taken, renew it")
         source_states.forget_source_states(
             session, "page:", now=desk.now(), older_than=FORGET_AFTER
         )

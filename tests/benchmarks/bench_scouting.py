@@ -209,7 +209,7 @@ def main(forks: int) -> None:
             f"{run.memory_mib:.0f} MiB",
             run.sees,
         )
-    Console(width=130).print(table)
+    Console(width=160).print(table)
 
 
 if __name__ == "__main__":

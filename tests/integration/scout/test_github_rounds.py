@@ -579,6 +579,12 @@ def test_a_dead_token_is_told_once_and_changes_nothing(chain: Scene) -> None:
     assert chain.row(BUUN).misses == 0
 
 
+def test_a_token_that_is_silently_ignored_is_said(chain: Scene) -> None:
+    """The quota drops from thousands to sixty, and nothing else tells."""
+    chain.github.limit = chain.github.remaining = 60
+    assert "the token is not taken" in chain.look().troubles[-1]
+
+
 def test_a_source_without_answers_is_told_after_three_rounds(chain: Scene) -> None:
     """A passing 502 is nobody's business; a lasting one is, and so is its end."""
     chain.look()
