@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -114,17 +115,29 @@ def _packet(line: str) -> bytes:
     return f"{len(raw) + 4:04x}".encode() + raw
 
 
-def measured(words: list[str], **how: Any) -> tuple[float, float, str]:
-    """Seconds, peak MiB of the largest process in the tree, and what it said."""
-    begun = time.perf_counter()
-    child = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, **how)
-    assert child.stdout is not None
-    said = child.stdout.read()
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
+def measured(words: list[str], folder: Path, **how: Any) -> tuple[float, float, str]:
+    """Seconds, peak MiB of the process itself, and what it said."""
+    peak, said = 0, folder / "said.txt"
+    with said.open("w") as output:
+        begun = time.perf_counter()
+        child = subprocess.Popen(words, stdout=output, **how)
+        while child.poll() is None:
+            peak = max(peak, _peak_kib(child.pid))
+            time.sleep(0.02)
+        seconds = time.perf_counter() - begun
     if child.returncode != 0:
-        raise SystemExit(f"{words[:3]} ended with {child.returncode}: {said[-500:]}")
-    return time.perf_counter() - begun, usage.ru_maxrss / 1024, said
+        raise SystemExit(f"{words[:3]} ended with {child.returncode}: {said.read_text()[-500:]}")
+    return seconds, peak / 1024, said.read_text()
+
+
+def _peak_kib(pid: int) -> int:
+    """The high-water mark since the program began; `ru_maxrss` would count its parent's too."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0
+    found = re.search(r"^VmHWM:\s+(\d+) kB", status, re.MULTILINE)
+    return int(found[1]) if found else 0
 
 
 def run_scout(forks: int, folder: Path) -> list[Run]:
@@ -135,7 +148,7 @@ def run_scout(forks: int, folder: Path) -> list[Run]:
         for number in range(forks):
             github.add(10_000 + number, f"dev{number}/llama.cpp", parent=UPSTREAM)
         words = [sys.executable, __file__, "scout", github.url, str(folder)]
-        _, memory, said = measured(words, env={**os.environ, "NO_PROXY": "127.0.0.1"})
+        _, memory, said = measured(words, folder, env={**os.environ, "NO_PROXY": "127.0.0.1"})
         first, second, *quiet = [
             json.loads(line) for line in said.splitlines() if line.startswith("{")
         ]
@@ -185,9 +198,9 @@ def run_nvchecker(forks: int, folder: Path) -> list[Run]:
     config.write_text("\n".join(parts))
     words = [str(environment / "bin" / "nvchecker"), "-c", str(config), "--logger", "json"]
     alone = {"PATH": os.environ["PATH"], "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
-    measured(words, env=alone)
+    measured(words, folder, env=alone)
     server.asked = 0
-    seconds, memory, _ = measured(words, env=alone)
+    seconds, memory, _ = measured(words, folder, env=alone)
     asked = server.asked
     server.stop()
     if asked != forks:
