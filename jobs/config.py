@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal, Self
 from urllib.parse import quote
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from jobs.model import RIG_NAME
@@ -62,6 +62,13 @@ class Settings(BaseSettings):
     )
     sweep_seconds: float = Field(5.0, gt=0, description="how often forgotten doorbells ring again")
     scout_minutes: float = Field(30.0, gt=0, description="how often sources are watched")
+    github_token: SecretStr = Field(
+        SecretStr(""), description="read-only GitHub token; empty means the small anonymous quota"
+    )
+    github_api: str = Field("https://api.github.com", description="address of GitHub's REST API")
+    github_minutes: float = Field(
+        5.0, ge=0, description="how often GitHub is looked at; 0 means only by hand"
+    )
     drain_seconds: float = Field(20.0, gt=0, description="how long a stop waits before it kills")
     min_free_bytes: int = Field(2_000_000_000, ge=0, description="disk that must stay free")
     quiet_seconds: float = Field(
@@ -190,8 +197,12 @@ class Settings(BaseSettings):
 
 
 def inherited_environment(**changes: str) -> dict[str, str]:
-    """This process's environment with changes, for a program whose user sets it up there (pip)."""
-    return {**os.environ, **changes}
+    """This process's environment with changes, for a program whose user sets it up there (pip).
+
+    Our own settings stay here: one of them is a secret.
+    """
+    others = {key: value for key, value in os.environ.items() if not key.startswith(ENV_PREFIX)}
+    return {**others, **changes}
 
 
 def env_example() -> str:
@@ -199,5 +210,5 @@ def env_example() -> str:
     lines = ["# Every setting of forkscout; copy to .env and uncomment what you change."]
     for name, field in Settings.model_fields.items():
         default = "" if field.default is None else field.default
-        lines += ["", f"# {field.description}", f"# FORKSCOUT_{name.upper()}={default}"]
+        lines += ["", f"# {field.description}", f"# {ENV_PREFIX}{name.upper()}={default}"]
     return "\n".join(lines) + "\n"

@@ -21,12 +21,13 @@ from jobs.db import open_database, reading, writing
 from jobs.store import catalog
 from jobs.submit import ring_for
 from jobs.terminal import printable
+from scout import forks_cli
 from scout.family import as_tree, family_of
 from scout.history import GitHistory
 from scout.kinship import kindred
 from scout.loading import apply
 from scout.reading import load
-from scout.rounds import look_and_plan
+from scout.rounds import ensure_watchlist, look_and_plan
 from scout.watch import Summary
 
 app = typer.Typer(no_args_is_help=True)
@@ -34,6 +35,7 @@ watchlist_app = typer.Typer(no_args_is_help=True, help="What is watched, built a
 scout_app = typer.Typer(no_args_is_help=True, help="Look for what is new.")
 app.add_typer(watchlist_app, name="watchlist")
 app.add_typer(scout_app, name="scout")
+app.add_typer(forks_cli.app)
 
 File = Annotated[Path, typer.Argument(help="a TOML file, or a shipped list: demo, fork-chain")]
 Replace = Annotated[bool, typer.Option(help="retire what this list does not name")]
@@ -137,12 +139,20 @@ def list_(as_json: AsJson = False) -> None:
 
 
 @scout_app.command("run")
-def run(as_json: AsJson = False) -> None:
+def run(
+    source: Annotated[
+        str, typer.Option(help="only one source of GitHub: github_forks, github_releases, ...")
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
     """Look at every watched engine once, record what is new and queue what it asks for.
 
-    Example: forkscout scout run
+    Example: forkscout scout run --source github_forks
     """
     settings = Settings()
+    if source:
+        _look_at_github(settings, source, as_json=as_json)
+        return
     with _database() as database:
         summary, jobs = look_and_plan(
             database,
@@ -160,6 +170,26 @@ def run(as_json: AsJson = False) -> None:
             names = ", ".join(unserved)
             typer.echo(f"nobody serves {names} now; `forkscout up` starts the workers")
     if summary.troubles:
+        raise typer.Exit(1)
+
+
+def _look_at_github(settings: Settings, source: str, *, as_json: bool) -> None:
+    from scout.github.desk import open_desk
+    from scout.github.rounds import checked, look_around
+
+    names = checked(source)
+    with _database() as database:
+        ensure_watchlist(database, settings)
+        found = look_around(open_desk(database, settings), names, force=True)
+    if as_json:
+        _say_json(asdict(found))
+    else:
+        for happening in found.new:
+            typer.echo(f"new: {happening.title}")
+        for line in (*found.waiting, *found.troubles):
+            typer.echo(line, err=True)
+        typer.echo(f"looked at {found.looked} places with {found.requests} requests")
+    if found.troubles or found.waiting:
         raise typer.Exit(1)
 
 

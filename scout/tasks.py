@@ -31,6 +31,14 @@ def watch(schedule: str = SCHEDULE, slot: str = "") -> None:
     watch_round(station, schedule, moment)
 
 
+@shared_task(name="scout.github", ignore_result=True)
+def github() -> None:
+    """Look at what is due on GitHub, for as long as the other tasks can wait."""
+    from scout.github.schedule import github_round
+
+    github_round(_station())
+
+
 @shared_task(name="scout.sweep", ignore_result=True)
 def sweep() -> None:
     """Take silent jobs back and ring for what is due and unheard."""

@@ -21,6 +21,7 @@ APT = {
     "g++": "g++",
     "git": "git",
     "ninja": "ninja-build",
+    "npm": "npm",
     "redis-server": "redis-server",
 }
 

@@ -1,0 +1,141 @@
+"""Queries on repositories of the fork networks and on linked issues; the caller commits."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+
+from sqlmodel import Session, col, or_, select, update
+
+from jobs.sightings import LinkedIssueRow, RepositoryRow
+
+KNOWN, GONE, BLOCKED = "known", "gone", "blocked"
+DEEPEST = 20
+"""No network is that deep; a ring of parents ends here."""
+
+
+def repository(session: Session, github_id: int) -> RepositoryRow | None:
+    """The repository with that numeric id of GitHub."""
+    return session.exec(select(RepositoryRow).where(RepositoryRow.github_id == github_id)).first()
+
+
+def depth_of(session: Session, github_id: int | None) -> int | None:
+    """How many forks away from its root a repository is; None where a step is not known."""
+    depth, row_id = 0, github_id
+    while row_id is not None and depth < DEEPEST:
+        row = repository(session, row_id)
+        if row is None:
+            return None
+        if row.parent_github_id is None:
+            return depth
+        depth, row_id = depth + 1, row.parent_github_id
+    return None
+
+
+def repository_of_engine(session: Session, engine_id: int) -> RepositoryRow | None:
+    """The repository an engine is built from."""
+    query = select(RepositoryRow).where(RepositoryRow.engine_id == engine_id)
+    return session.exec(query.order_by(col(RepositoryRow.id))).first()
+
+
+def repositories_named(session: Session, full_name: str) -> list[RepositoryRow]:
+    """Repositories last seen under that name; a name may have passed from one to another."""
+    query = select(RepositoryRow).where(RepositoryRow.full_name == full_name)
+    return list(session.exec(query.order_by(col(RepositoryRow.id))))
+
+
+def repositories(
+    session: Session, *, states: Collection[str] = (KNOWN,), closest_tier: int | None = None
+) -> list[RepositoryRow]:
+    """Repositories in those states, the closest watched first; only those up to a tier if asked."""
+    query = select(RepositoryRow).where(col(RepositoryRow.state).in_(states))
+    if closest_tier is not None:
+        query = query.where(col(RepositoryRow.tier) <= closest_tier)
+    return list(session.exec(query.order_by(col(RepositoryRow.tier), col(RepositoryRow.id))))
+
+
+def asked_for_forks(session: Session, *, closest_tier: int) -> list[RepositoryRow]:
+    """Repositories whose forks may be listed: closely watched ones and those that have forks."""
+    query = select(RepositoryRow).where(
+        col(RepositoryRow.state) == KNOWN,
+        col(RepositoryRow.github_id).is_not(None),
+        or_(col(RepositoryRow.tier) <= closest_tier, col(RepositoryRow.forks_count) > 0),
+    )
+    return list(session.exec(query.order_by(col(RepositoryRow.tier), col(RepositoryRow.id))))
+
+
+def forks_of(session: Session, github_id: int) -> list[RepositoryRow]:
+    """Direct forks of a repository, whatever became of them."""
+    query = select(RepositoryRow).where(RepositoryRow.parent_github_id == github_id)
+    return list(session.exec(query.order_by(col(RepositoryRow.id))))
+
+
+def known_ids(session: Session, github_ids: Collection[int]) -> dict[int, RepositoryRow]:
+    """Which of those repositories we know."""
+    query = select(RepositoryRow).where(col(RepositoryRow.github_id).in_(github_ids))
+    return {row.github_id: row for row in session.exec(query) if row.github_id is not None}
+
+
+def mark_seen(session: Session, github_ids: Collection[int], now: datetime) -> None:
+    """Those repositories were on a page that is whole."""
+    session.exec(
+        update(RepositoryRow)
+        .where(col(RepositoryRow.github_id).in_(github_ids))
+        .values(last_seen_at=now)
+    )
+
+
+def unseen_forks(
+    session: Session, github_id: int, *, since: datetime, beyond_tier: int
+) -> Sequence[RepositoryRow]:
+    """Direct forks beyond a tier, not known to be gone, that no page has shown since then."""
+    return session.exec(
+        select(RepositoryRow).where(
+            RepositoryRow.parent_github_id == github_id,
+            col(RepositoryRow.state) != GONE,
+            col(RepositoryRow.tier) > beyond_tier,
+            col(RepositoryRow.last_seen_at) < since,
+        )
+    ).all()
+
+
+def linked_issues(session: Session, full_name: str | None = None) -> list[LinkedIssueRow]:
+    """Issues and pull requests somebody wants to hear about, of one repository where asked."""
+    query = select(LinkedIssueRow).order_by(
+        col(LinkedIssueRow.full_name), col(LinkedIssueRow.number)
+    )
+    if full_name is not None:
+        query = query.where(LinkedIssueRow.full_name == full_name)
+    return list(session.exec(query))
+
+
+def linked_issue(session: Session, full_name: str, number: int) -> LinkedIssueRow | None:
+    """One linked issue or pull request."""
+    return session.exec(
+        select(LinkedIssueRow).where(
+            LinkedIssueRow.full_name == full_name, LinkedIssueRow.number == number
+        )
+    ).first()
+
+
+def link_issue(
+    session: Session, full_name: str, number: int, *, note: str, now: datetime
+) -> tuple[LinkedIssueRow, bool]:
+    """The link, and whether it is new; a note that is given replaces the old one."""
+    row = linked_issue(session, full_name, number)
+    is_new = row is None
+    if row is None:
+        row = LinkedIssueRow(full_name=full_name, number=number, created_at=now)
+    if note:
+        row.note = note
+    session.add(row)
+    session.flush()
+    return row, is_new
+
+
+def unlink_issue(session: Session, full_name: str, number: int) -> bool:
+    """Forget a link; whether there was one."""
+    row = linked_issue(session, full_name, number)
+    if row is not None:
+        session.delete(row)
+    return row is not None

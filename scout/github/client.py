@@ -1,0 +1,172 @@
+"""Asks GitHub for one page through github3.py; it never retries, sleeps, or leaves its host."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+import requests
+import urllib3
+from github3 import exceptions
+from github3.session import GitHubSession
+from github3.structs import GitHubIterator
+from requests.adapters import HTTPAdapter
+
+from jobs import clock
+from jobs.errors import UsageError
+from scout.github.answers import Answer, Kind, read_quota, sort
+
+API_VERSION = "2022-11-28"
+CONNECT_SECONDS = 5.0
+READ_SECONDS = 20.0
+WHOLE_SECONDS = 60.0
+LARGEST_BODY_BYTES = 32 * 2**20
+MOST_REDIRECTS = 3
+ANONYMOUS = "anonymous"
+NO_PAGE_SIZE = 101
+"""A count above 100 keeps github3 from adding a `per_page` of its own to what we ask."""
+
+
+class BoundedAdapter(HTTPAdapter):
+    """Reads every body here, within a time and a size, so that no server can hold us."""
+
+    def __init__(self, *, whole_seconds: float = WHOLE_SECONDS) -> None:
+        self.whole_seconds = whole_seconds
+        super().__init__(max_retries=0)
+
+    def send(self, request: requests.PreparedRequest, *args: Any, **kwargs: Any) -> Any:
+        """The response with its body read; raises a `requests` error where it came too slowly."""
+        deadline = time.monotonic() + self.whole_seconds
+        response = super().send(request, *args, **{**kwargs, "stream": True})
+        body = bytearray()
+        try:
+            while chunk := response.raw.read1(65536, decode_content=True):
+                body += chunk
+                if time.monotonic() > deadline:
+                    raise requests.exceptions.ReadTimeout("the body came too slowly")
+                if len(body) > LARGEST_BODY_BYTES:
+                    raise requests.exceptions.ContentDecodingError("the body is too large")
+        except requests.exceptions.RequestException:
+            response.close()
+            raise
+        except (OSError, urllib3.exceptions.HTTPError) as fault:
+            response.close()
+            raise requests.exceptions.ConnectionError(fault, request=request) from fault
+        response._content, response._content_consumed = bytes(body), True
+        response.close()
+        return response
+
+
+class _OnePage(GitHubIterator):  # type: ignore[misc]
+    """One page and no more: github3 would send the first page's ETag with every other page."""
+
+    def __init__(self, url: str, session: GitHubSession, *, many: bool, **how: Any) -> None:
+        super().__init__(NO_PAGE_SIZE, url, dict, session, **how)
+        self.many = many
+
+    def _get_json(self, response: requests.Response) -> list[Mapping[str, Any]] | None:
+        if response.status_code != 200:
+            return None
+        body = super()._get_json(response)
+        if self.many is not isinstance(body, list):
+            raise exceptions.UnprocessableResponseBody("another kind of JSON was promised", body)
+        items = [item for item in (body if self.many else [body]) if item is not None]
+        if not all(isinstance(item, dict) for item in items):
+            raise exceptions.UnprocessableResponseBody("an item is no object", body)
+        self.count = len(items)
+        return items
+
+
+def _unsigned(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    """Takes the place of the `.netrc` look-up, so that anonymous stays anonymous."""
+    return request
+
+
+class Client:
+    """GitHub as one token sees it; one per worker, for a session is not safe to share."""
+
+    def __init__(
+        self,
+        *,
+        token: str = "",
+        base: str = "https://api.github.com",
+        adapter: HTTPAdapter | None = None,
+        now: Callable[[], datetime] = clock.now,
+        read_seconds: float = READ_SECONDS,
+    ) -> None:
+        self.base = base.rstrip("/")
+        if not re.match(r"https?://[^/\s]+", self.base):
+            raise UsageError(
+                f"{base[:80]!r} is no address of an API", advice="Write https://host in github_api."
+            )
+        self.anonymous = not token
+        self.identity = hashlib.sha256(token.encode()).hexdigest()[:16] if token else ANONYMOUS
+        self._now = now
+        self._session = GitHubSession(CONNECT_SECONDS, read_seconds)
+        self._session.base_url = self.base
+        self._session.adapters.clear()
+        self._session.mount(f"{self.base}/", adapter or BoundedAdapter())
+        self._session.max_redirects = MOST_REDIRECTS
+        self._session.headers["User-Agent"] = "forkscout (scouting of fork networks)"
+        self._session.headers["X-GitHub-Api-Version"] = API_VERSION
+        if token:
+            self._session.token_auth(token)
+        else:
+            self._session.auth = _unsigned
+
+    @property
+    def requests_made(self) -> int:
+        """How many replies this client has seen."""
+        return int(self._session.request_counter)
+
+    def ask(
+        self,
+        place: str,
+        params: Mapping[str, str] | None = None,
+        *,
+        etag: str | None = None,
+        many: bool = True,
+    ) -> Answer:
+        """The sorted answer for one page; `place` is a path or a `next_url` of an earlier answer.
+
+        Never raises for what GitHub or the network does: that is an answer, "not known".
+        """
+        page = _OnePage(
+            self.address(place), self._session, many=many, params=dict(params or {}), etag=etag
+        )
+        now = self._now()
+        try:
+            items = tuple(page)
+        except exceptions.GitHubException as fault:
+            cause = getattr(fault, "exception", fault)
+            status = page.last_status or None
+            return Answer(
+                Kind.NOT_KNOWN, status, reason=f"no readable answer ({type(cause).__name__})"
+            )
+        response = page.last_response
+        if response.status_code != 200:
+            return sort(response.status_code, response.headers, response.text[:4000], now=now)
+        next_url = response.links.get("next", {}).get("url")
+        if next_url and not next_url.startswith(f"{self.base}/"):
+            return Answer(Kind.NOT_KNOWN, 200, reason="the next page lies on another host")
+        return Answer(
+            Kind.PAGE,
+            200,
+            items=items,
+            etag=response.headers.get("ETag"),
+            next_url=next_url,
+            moved=bool(response.history),
+            quota=read_quota(response.headers, now=now),
+        )
+
+    def address(self, place: str) -> str:
+        """The whole address of a path; refuses one that leads to another host."""
+        if place.startswith(f"{self.base}/"):
+            return place
+        if "://" in place or place.startswith("/"):
+            raise UsageError("a page of another host was asked for", advice="check github_api")
+        return f"{self.base}/{place}"

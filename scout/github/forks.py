@@ -1,0 +1,235 @@
+"""Finds forks: the newest page at every look, the whole list once a day; absence means little."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlmodel import Session
+
+from jobs.db import reading, writing
+from jobs.store import forks, source_states
+from scout.github.answers import Answer, Kind
+from scout.github.base import Happening, Outcome, Repo, record, unanswered
+from scout.github.desk import Desk, Page
+from scout.github.governor import Pace, Tier
+from scout.github.keeping import Place, keep, miss
+from scout.github.repository_facts import RepositoryFacts, read_facts
+
+NEWEST, CENSUS = "github_forks", "github_census"
+NEWEST_PACE = Pace({Tier.CHAIN: 10, Tier.WATCHED: 10})
+CENSUS_PACE = Pace(dict.fromkeys(Tier, 24 * 60))
+CENSUS_TIER = Tier.EVERYTHING
+"""The daily walk can wait, also where it begins at the top of the chain."""
+MOST_NEW_PAGES = 10
+SMALLER_PAGES = 4
+"""A page that fails again and again is asked for as this many smaller ones."""
+SMALLER_AFTER_FAILURES = 2
+LONGEST_CENSUS = timedelta(days=3)
+
+
+def look_newest(desk: Desk, repo: Repo) -> Outcome:
+    """Read the newest forks until one is known; nothing before the first whole census."""
+    with reading(desk.database) as session:
+        if not _counted(session, repo):
+            return Outcome()
+    first = Page(_list(repo), {"sort": "newest", "per_page": "100"})
+    answer = desk.ask(first, repo.tier)
+    if (outcome := unanswered(answer)) or not isinstance(answer, Answer):
+        return outcome or Outcome()
+    if answer.kind is not Kind.PAGE:
+        return Outcome()
+    found, page, last = read_items(answer.items), 1, answer
+    while last.next_url and page < MOST_NEW_PAGES:
+        with reading(desk.database) as session:
+            if forks.known_ids(session, [each.github_id for each in found]):
+                break
+        more = desk.ask(Page(last.next_url), repo.tier, conditional=False)
+        if (outcome := unanswered(more)) or not isinstance(more, Answer):
+            return outcome or Outcome()
+        found, page, last = [*found, *read_items(more.items)], page + 1, more
+    with writing(desk.database) as session:
+        new = _keep_all(session, repo, found, source=NEWEST, told=True, now=desk.now())
+        desk.remember(session, first, answer)
+        return Outcome(new)
+
+
+@dataclass(frozen=True)
+class Census:
+    """How far a walk over the whole list has come; it goes on where it was interrupted."""
+
+    started_at: datetime
+    place: str
+    number: int = 1
+    per_page: int = 100
+    failures: int = 0
+
+    @classmethod
+    def read(cls, cursor: Mapping[str, Any], now: datetime) -> Census:
+        """The walk that was begun, or a fresh one where there is none or it took too long."""
+        kept = cursor.get("census")
+        if kept:
+            begun = cls(**{**kept, "started_at": datetime.fromisoformat(kept["started_at"])})
+            if now - begun.started_at < LONGEST_CENSUS:
+                return begun
+        return cls(now, "")
+
+    def page(self, repo: Repo) -> Page:
+        """The page that is next."""
+        if self.place:
+            return Page(self.place)
+        params = {"sort": "oldest", "per_page": str(self.per_page)}
+        if self.number > 1:
+            params["page"] = str(self.number)
+        return Page(_list(repo), params)
+
+    def after(self, next_url: str) -> Census:
+        """One page further."""
+        return Census(self.started_at, next_url, self.number + 1, self.per_page)
+
+    def after_failure(self) -> Census:
+        """The same page again, in smaller ones once it failed too often."""
+        failures = self.failures + 1
+        if failures < SMALLER_AFTER_FAILURES or self.per_page < 100:
+            return Census(self.started_at, self.place, self.number, self.per_page, failures)
+        number = (self.number - 1) * SMALLER_PAGES + 1
+        return Census(self.started_at, "", number, self.per_page // SMALLER_PAGES, failures)
+
+    def as_json(self) -> dict[str, Any]:
+        """What `read` takes back."""
+        return {**self.__dict__, "started_at": self.started_at.isoformat()}
+
+
+def take_census(desk: Desk, repo: Repo) -> Outcome:
+    """Walk the whole list of forks; only a walk that reached its end counts what it missed."""
+    key = f"{CENSUS}:{repo.github_id}"
+    new: list[Happening] = []
+    with reading(desk.database) as session:
+        row = source_states.source_state(session, key)
+        cursor = dict(row.cursor) if row else {}
+    census = Census.read(cursor, desk.now())
+    while True:
+        page = census.page(repo)
+        answer = desk.ask(page, CENSUS_TIER)
+        if (outcome := unanswered(answer)) or not isinstance(answer, Answer):
+            if outcome and outcome.failed:
+                _save(desk, key, {**cursor, "census": census.after_failure().as_json()})
+            return Outcome(tuple(new), outcome.held, outcome.failed) if outcome else Outcome()
+        if answer.kind in (Kind.MISSING, Kind.BLOCKED):
+            return Outcome(tuple(new), note=f"{repo.full_name}: {answer.reason}")
+        with writing(desk.database) as session:
+            state = source_states.lock_source_state(session, key, desk.now())
+            told = bool(cursor.get("counted_at"))
+            next_url, more = _take(desk, session, repo, page, answer, told=told)
+            new += more
+            if next_url:
+                census = census.after(next_url)
+                cursor["census"] = census.as_json()
+            else:
+                new += _count_missing(session, repo, census, now=desk.now())
+                cursor = {"counted_at": desk.now().isoformat()}
+            state.cursor = dict(cursor)
+        if not next_url or desk.is_late():
+            return Outcome(tuple(new), unfinished=bool(next_url))
+
+
+def read_items(items: Iterable[Mapping[str, Any]]) -> list[RepositoryFacts]:
+    """Every fork once, in order, whatever a page repeats; what has no usable name is left out."""
+    found = {facts.github_id: facts for facts in map(read_facts, items) if facts}
+    return list(found.values())
+
+
+def _take(
+    desk: Desk, session: Session, repo: Repo, page: Page, answer: Answer, *, told: bool
+) -> tuple[str | None, tuple[Happening, ...]]:
+    if answer.kind is Kind.UNCHANGED:
+        kept = desk.remembered(session, page)
+        forks.mark_seen(session, kept.get("ids", []), desk.now())
+        desk.remember(session, page, answer)
+        return kept.get("next"), ()
+    found = read_items(answer.items)
+    new = _keep_all(session, repo, found, source=CENSUS, told=told, now=desk.now())
+    ids = [facts.github_id for facts in found]
+    desk.remember(session, page, answer, ids=ids, next=answer.next_url)
+    return answer.next_url, new
+
+
+def _keep_all(
+    session: Session,
+    repo: Repo,
+    found: Iterable[RepositoryFacts],
+    *,
+    source: str,
+    told: bool,
+    now: datetime,
+) -> tuple[Happening, ...]:
+    found = list(found)
+    known = forks.known_ids(session, [facts.github_id for facts in found])
+    above = forks.depth_of(session, repo.github_id)
+    place = Place(repo.github_id, repo.root_id, None if above is None else above + 1)
+    new: list[Happening] = []
+    for facts in found:
+        row, changed = keep(session, known.get(facts.github_id), facts, place=place, now=now)
+        if facts.github_id not in known:
+            changed = [_new_fork(repo, facts, place)] if told or _younger(facts, repo) else []
+        elif row.tier > Tier.CANDIDATE:
+            changed = []
+        fork = Repo(facts.github_id, facts.full_name, Tier(row.tier), row.engine_id)
+        new += record(session, changed, source=source, repo=fork, now=now)
+    session.flush()
+    return tuple(new)
+
+
+def _new_fork(repo: Repo, facts: RepositoryFacts, place: Place) -> Happening:
+    return Happening(
+        "new_fork",
+        f"gh:fork:{facts.github_id}",
+        f"{facts.full_name} was forked from {repo.full_name}",
+        {
+            "parent_id": repo.github_id,
+            "root_id": repo.root_id,
+            "depth": place.depth,
+            "owner": facts.owner,
+            "created_at": facts.created_at.isoformat() if facts.created_at else None,
+            "pushed_at": facts.pushed_at.isoformat() if facts.pushed_at else None,
+            "default_branch": facts.default_branch,
+            "stars": facts.stars,
+            "description": facts.description,
+        },
+        facts.created_at,
+    )
+
+
+def _younger(facts: RepositoryFacts, repo: Repo) -> bool:
+    """Forked while we watched: news even where the list is read for the first time."""
+    return bool(facts.created_at and repo.watched_since and facts.created_at > repo.watched_since)
+
+
+def _count_missing(
+    session: Session, repo: Repo, census: Census, *, now: datetime
+) -> tuple[Happening, ...]:
+    new: list[Happening] = []
+    unseen = forks.unseen_forks(
+        session, repo.github_id, since=census.started_at, beyond_tier=Tier.WATCHED
+    )
+    for row in unseen:
+        happening = miss(session, row, now=now)
+        if happening and row.tier <= Tier.CANDIDATE:
+            new += record(session, [happening], source=CENSUS, repo=Repo.of(row), now=now)
+    return tuple(new)
+
+
+def _counted(session: Session, repo: Repo) -> bool:
+    row = source_states.source_state(session, f"{CENSUS}:{repo.github_id}")
+    return bool(row and row.cursor.get("counted_at"))
+
+
+def _save(desk: Desk, key: str, cursor: Mapping[str, Any]) -> None:
+    with writing(desk.database) as session:
+        source_states.lock_source_state(session, key, desk.now()).cursor = dict(cursor)
+
+
+def _list(repo: Repo) -> str:
+    return f"repositories/{repo.github_id}/forks"

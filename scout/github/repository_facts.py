@@ -1,0 +1,122 @@
+"""What a repository's JSON says, as a bounded value, and what two of them differ in; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from scout.github.base import Happening
+from scout.github.texts import DESCRIPTION_LENGTH, NAME_LENGTH, moment, number, part, plain
+from scout.github.texts import repo_name as checked_name
+
+GONE_AFTER_MISSES = 3
+GONE_AFTER = timedelta(hours=24)
+
+
+@dataclass(frozen=True)
+class RepositoryFacts:
+    """One repository as GitHub describes it; the owner may have been deleted."""
+
+    github_id: int
+    full_name: str
+    owner: str
+    default_branch: str | None
+    description: str
+    stars: int
+    forks_count: int
+    archived: bool
+    disabled: bool
+    size_kib: int
+    created_at: datetime | None
+    pushed_at: datetime | None
+    parent_id: int | None = None
+    root_id: int | None = None
+
+
+def read_facts(item: Mapping[str, Any]) -> RepositoryFacts | None:
+    """The facts; None where there is no id, or a name that git could not be asked for."""
+    github_id, full_name = number(item.get("id")), checked_name(item.get("full_name"))
+    if github_id is None or full_name is None:
+        return None
+    return RepositoryFacts(
+        github_id=github_id,
+        full_name=full_name,
+        owner=plain(part(item, "owner", "login"), NAME_LENGTH),
+        default_branch=plain(item.get("default_branch"), NAME_LENGTH) or None,
+        description=plain(item.get("description"), DESCRIPTION_LENGTH),
+        stars=number(item.get("stargazers_count")) or 0,
+        forks_count=number(item.get("forks_count")) or 0,
+        archived=item.get("archived") is True,
+        disabled=item.get("disabled") is True,
+        size_kib=number(item.get("size")) or 0,
+        created_at=moment(item.get("created_at")),
+        pushed_at=moment(item.get("pushed_at")),
+        parent_id=number(part(item, "parent", "id")),
+        root_id=number(part(item, "source", "id")),
+    )
+
+
+@dataclass(frozen=True)
+class Before:
+    """What a row said before a look."""
+
+    full_name: str
+    default_branch: str | None
+    archived: bool
+    state: str
+
+
+def changes(before: Before, after: RepositoryFacts, *, moved: bool = False) -> list[Happening]:
+    """Renamed, archived, returned, another default branch: a repository's own events."""
+    repo_id, name = after.github_id, after.full_name
+    found = []
+    if before.full_name != name:
+        found.append(
+            _change(
+                repo_id,
+                "renamed",
+                name,
+                f"{before.full_name} is called {name} now",
+                {"old_name": before.full_name, "new_name": name, "status": 301 if moved else 200},
+            )
+        )
+    if before.archived != after.archived:
+        change = "archived" if after.archived else "unarchived"
+        when = after.pushed_at.isoformat() if after.pushed_at else "never pushed"
+        found.append(_change(repo_id, change, when, f"{name} was {change}", {}))
+    if before.state in ("gone", "blocked"):
+        when = after.pushed_at.isoformat() if after.pushed_at else "never pushed"
+        title = f"{name} is there again"
+        found.append(_change(repo_id, "returned", when, title, {"was": before.state}))
+    if before.default_branch and after.default_branch not in (None, before.default_branch):
+        title = f"{name} made {after.default_branch} its default branch"
+        facts = {"old_branch": before.default_branch, "new_branch": after.default_branch}
+        found.append(_change(repo_id, "default_changed", str(after.default_branch), title, facts))
+    return found
+
+
+def gone(repo_id: int, name: str, since: datetime) -> Happening:
+    """The repository has been missing for long enough."""
+    title = f"{name} is gone: missing since {since:%Y-%m-%d %H:%M} UTC"
+    return _change(repo_id, "gone", since.isoformat(), title, {"status": 404})
+
+
+def blocked(repo_id: int, name: str, status: int | None, now: datetime) -> Happening:
+    """GitHub shows the repository to nobody."""
+    title = f"{name} is blocked by GitHub"
+    return _change(repo_id, "blocked", f"{now:%Y-%m-%d}", title, {"status": status})
+
+
+def is_gone(misses: int, since: datetime, now: datetime) -> bool:
+    """Whether so many misses over that time mean gone; one never does."""
+    return misses >= GONE_AFTER_MISSES and now - since >= GONE_AFTER
+
+
+def _change(
+    repo_id: int, change: str, value: str, title: str, facts: Mapping[str, Any]
+) -> Happening:
+    return Happening(
+        f"repo_{change}", f"gh:repo:{repo_id}:{change}:{value}", title, {"change": change, **facts}
+    )

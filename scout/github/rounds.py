@@ -1,0 +1,185 @@
+"""One round over GitHub: what is due, closest tier first; a place without an answer waits alone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+import structlog
+
+from jobs.db import reading, writing
+from jobs.errors import UsageError, did_you_mean
+from jobs.sightings import SourceStateRow
+from jobs.store import source_states
+from scout.github import forks as fork_lists
+from scout.github import linked, repositories
+from scout.github.answers import Answer, Kind, backoff_until
+from scout.github.base import Happening, Outcome, record
+from scout.github.desk import Desk
+from scout.github.visits import SOURCES, Visit, visits_of
+
+DEGRADED_AFTER = 3
+"""Rounds in a row in which a source had no answer at all before we say so."""
+ANONYMOUS_LIMIT = 60
+"""The hourly quota of whoever has no token; with one it is in the thousands."""
+FORGET_AFTER = timedelta(days=45)
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class Round:
+    """What a round did: places looked at, events, what had no answer, and who waits for whom."""
+
+    looked: int = 0
+    new: tuple[Happening, ...] = ()
+    troubles: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
+    requests: int = 0
+
+
+@dataclass
+class _Tally:
+    """How one source fared in this round."""
+
+    good: int = 0
+    bad: int = 0
+    status: int | None = None
+    limited: bool = False
+    retry_at: datetime | None = None
+    reasons: list[str] = field(default_factory=list)
+
+
+def checked(source: str) -> tuple[str, ...]:
+    """The names of sources that one word of a person means."""
+    if source == "github":
+        return SOURCES
+    if source == fork_lists.NEWEST:
+        return (repositories.NAME, fork_lists.NEWEST, fork_lists.CENSUS)
+    if source not in SOURCES:
+        raise UsageError(
+            f"unknown source {source[:80]!r}", advice=did_you_mean(source, [*SOURCES, "github"])
+        )
+    return (source,) if source == linked.NAME else (repositories.NAME, source)
+
+
+def look_around(desk: Desk, sources: Collection[str] = SOURCES, *, force: bool = False) -> Round:
+    """Look at everything that is due; with `force`, at everything.
+
+    Cool-downs and the quota hold in either case.
+    """
+    before = desk.client.requests_made
+    new: list[Happening] = []
+    tallies: dict[str, _Tally] = {}
+    waiting: dict[str, str] = {}
+    notes: list[str] = []
+    looked = 0
+    for source in (name for name in SOURCES if name in sources):
+        with reading(desk.database) as session:
+            visits = list(visits_of(session, desk, source))
+            states = source_states.source_states(session, f"{source}:")
+        for visit in visits:
+            if desk.is_late():
+                break
+            state = states.get(visit.key)
+            if not force and state and state.retry_at and state.retry_at > desk.now():
+                continue
+            outcome = _visit(desk, visit)
+            looked += outcome.held is None
+            new += outcome.new
+            notes += [outcome.note] if outcome.note else []
+            if outcome.held:
+                waiting[source] = f"{outcome.held.reason} (until {outcome.held.until:%H:%M} UTC)"
+                break
+            _count(tallies.setdefault(source, _Tally()), visit, outcome)
+    for source, tally in tallies.items():
+        new += _health(desk, source, tally)
+        notes += tally.reasons
+    with writing(desk.database) as session:
+        quota = desk.quota(session)
+        if quota and quota.limit <= ANONYMOUS_LIMIT and not desk.client.anonymous:
+            notes.append("GitHub counts us as anonymous: the token is not taken, renew it")
+        source_states.forget_source_states(
+            session, "page:", now=desk.now(), older_than=FORGET_AFTER
+        )
+    return Round(
+        looked,
+        tuple(new),
+        tuple(notes),
+        tuple(f"{source}: {why}" for source, why in waiting.items()),
+        desk.client.requests_made - before,
+    )
+
+
+def _visit(desk: Desk, visit: Visit) -> Outcome:
+    """Look, and write down when to look again; a crash is our fault and stops nobody else."""
+    try:
+        outcome = visit.look()
+    except Exception as fault:
+        log.exception("look crashed", source=visit.source, place=visit.name)
+        reason = f"a fault of forkscout, {type(fault).__name__}; see the log"
+        outcome = Outcome(failed=Answer(Kind.NOT_KNOWN, reason=reason))
+    now = desk.now()
+    if outcome.held is not None:
+        return outcome
+    with writing(desk.database) as session:
+        state = source_states.lock_source_state(session, visit.key, now)
+        _reschedule(state, visit, outcome, now=now, anonymous=desk.client.anonymous)
+    return outcome
+
+
+def _reschedule(
+    state: SourceStateRow, visit: Visit, outcome: Outcome, *, now: datetime, anonymous: bool
+) -> None:
+    if outcome.unfinished:
+        state.retry_at = now
+        return
+    if outcome.failed is not None:
+        state.failures += 1
+        state.status = outcome.failed.status
+        state.retry_at = backoff_until(outcome.failed, failures=state.failures, now=now)
+        return
+    pause = visit.pace.after(visit.tier, anonymous=anonymous) or timedelta(hours=1)
+    state.failures, state.status, state.retry_at = 0, 200, now + pause
+
+
+def _count(tally: _Tally, visit: Visit, outcome: Outcome) -> None:
+    if outcome.failed is None:
+        tally.good += 1
+        return
+    tally.bad += 1
+    tally.status = outcome.failed.status
+    tally.limited = tally.limited or outcome.failed.limit is not None
+    tally.reasons.append(f"{visit.name}: {outcome.failed.reason}")
+
+
+def _health(desk: Desk, source: str, tally: _Tally) -> tuple[Happening, ...]:
+    """Tell when a source stops answering and when it answers again, once each."""
+    now = desk.now()
+    with writing(desk.database) as session:
+        state = source_states.lock_source_state(session, f"source:{source}", now)
+        degraded = bool(state.cursor.get("degraded"))
+        silent = tally.bad > 0 and tally.good == 0
+        state.failures = state.failures + 1 if silent else 0
+        state.status = tally.status
+        worse = tally.limited or state.failures >= DEGRADED_AFTER
+        if worse == degraded or (degraded and silent):
+            return ()
+        state.cursor = {**state.cursor, "degraded": worse}
+        word = "degraded" if worse else "recovered"
+        why = tally.reasons[0].partition(": ")[2] if worse and tally.reasons else ""
+        retry_at = source_states.source_state(session, f"cooldown:{desk.client.identity}")
+        happening = Happening(
+            f"source_{word}",
+            f"src:{source}:{word}:{now:%Y-%m-%dT%H}",
+            f"{source} {word}" + (f": {why}" if why else ""),
+            {
+                "status": tally.status,
+                "retry_at": retry_at.retry_at.isoformat()
+                if worse and retry_at and retry_at.retry_at
+                else None,
+            },
+            now,
+        )
+        return record(session, [happening], source=source, repo=None, now=now)
