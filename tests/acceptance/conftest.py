@@ -54,14 +54,15 @@ def demo(shelf: Shelf) -> Iterator[Demo]:
     folder = short_folder()
     watchlist = write_watchlist(folder / "list.toml", shelf.weights)
     system = System(folder, FORKSCOUT_WATCHLIST=str(watchlist), **shelf.environment)
-    began = time.monotonic()
-    done = system.run("demo", seconds=300)
-    seconds = time.monotonic() - began
-    left = system.processes()
-    yield Demo(system, done.returncode, done.stdout + done.stderr, seconds)
-    system.end()
-    shutil.rmtree(folder)
-    assert not left, left
+    try:
+        began = time.monotonic()
+        done = system.run("demo", seconds=300)
+        seconds = time.monotonic() - began
+        assert not (left := system.processes()), left
+        yield Demo(system, done.returncode, done.stdout + done.stderr, seconds)
+    finally:
+        system.end()
+        shutil.rmtree(folder)
 
 
 @pytest.fixture
