@@ -17,7 +17,7 @@ from web.redact import redact, visible
         ("-I/home/alice/include -O2", "-I<build>/include -O2"),
         ("-L/srv/alice/lib", "-L<build>/lib"),
         ("prefix=/opt/alice/out", "prefix=<build>/out"),
-        ('"/work/secret-project/x.h"', '"<build>/x.h"'),
+        ('"/srv/secret-project/x.h"', '"<build>/x.h"'),
         ("(/Users/alice/x.m)", "(<build>/x.m)"),
         ("path:/a/b:/c/d", "path:<build>/b:<build>/d"),
         (r"C:\Users\alice\x.cu(3)", "<build>/x.cu(3)"),
