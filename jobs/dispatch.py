@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
@@ -126,11 +126,13 @@ def _plan_event(session: Session, event: EventRow, now: datetime) -> list[JobRow
         return []
     _supersede(session, engine, revision, event, now)
     lane = Lane.RETEST if event.payload.get("low_priority") else Lane.FRESH
-    requests: list[JobRequest] = []
+    wanted: list[JobRequest] = []
     for stack in session.exec(select(StackRow).where(StackRow.engine_id == engine.id)).all():
-        requests += _stack_requests(session, engine, revision, stack, lane=lane, reason=event.title)
-    wanted = [r for r in requests if not work.was_tried(session, r.identity)]
-    return [job for job in work.enqueue(session, wanted, now).values() if job is not None]
+        for chain in _chains(session, engine, revision, stack, lane=lane, reason=event.title):
+            if not work.was_tried(session, chain[-1].identity):
+                wanted += chain
+    found = work.enqueue(session, wanted, now).values()
+    return [job for job in found if job is not None and job.created_at == now]
 
 
 def _supersede(
@@ -144,7 +146,7 @@ def _supersede(
             work.supersede(session, cast(int, older.id), now, message=message)
 
 
-def _stack_requests(
+def _chains(
     session: Session,
     engine: EngineRow,
     revision: RevisionRow,
@@ -152,10 +154,10 @@ def _stack_requests(
     *,
     lane: Lane,
     reason: str,
-) -> list[JobRequest]:
+) -> Iterator[list[JobRequest]]:
+    """For each rig and scenario of a stack: fetch, build and bench, in that order."""
     model = catalog.model_named(session, stack.target)
     intent = {k: v for k, v in stack.intent.items() if k != "context"}
-    requests: list[JobRequest] = []
     for rig in dict.fromkeys(str(entry["rig"]) for entry in engine.targets):
         for name in stack.scenarios:
             wish = BenchWish(
@@ -167,8 +169,7 @@ def _stack_requests(
                 flags=stack.flags,
                 env=stack.env,
             )
-            requests += bench_requests(engine, revision, model, wish, lane=lane, reason=reason)
-    return requests
+            yield bench_requests(engine, revision, model, wish, lane=lane, reason=reason)
 
 
 def scenario_named(name: str) -> Scenario:

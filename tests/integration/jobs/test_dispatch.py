@@ -8,7 +8,7 @@ from support.rows import NOON, Rows
 from jobs import db
 from jobs.dispatch import plan_events
 from jobs.model import Kind, Lane, State, Trust
-from jobs.store import work
+from jobs.store import catalog, work
 from jobs.tables import StackRow
 
 
@@ -68,6 +68,20 @@ def test_an_event_is_planned_once(database, planned):
     """A second look at the same news queues nothing."""
     assert planned()
     assert plan(database) == []
+
+
+def test_a_later_release_waits_for_the_weights_that_an_earlier_one_asked_for(database, planned):
+    """The fetch is under way already; the second bench must not start without it."""
+    fetch, *_ = planned()
+    with db.writing(database) as session:
+        rows = Rows(session)
+        engine = catalog.engine_named(session, "wheels")
+        revision = rows.revision(engine, label="2.0", commit="2" * 64)
+        rows.event(engine, kind="release", revision_id=revision.id, planned=False, title="more")
+    jobs = plan(database)
+    bench = next(job for job in jobs if job.kind == Kind.BENCH)
+    with db.reading(database) as session:
+        assert fetch.id in [need.id for need in work.needs_of(session, bench.id)]
 
 
 def test_one_build_serves_all_scenarios_and_each_rig_has_its_own(planned):
