@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import fcntl
+import hashlib
 import os
 import signal
 import socket
@@ -32,9 +33,10 @@ SERVED = "FORKSCOUT_QUEUE"
 log = structlog.get_logger()
 
 
-def worker_name(queue_name: str) -> str:
-    """Stable over restarts, so that a worker finds what its last life held."""
-    return f"{queue_name}@{socket.gethostname()}"
+def worker_name(settings: Settings, queue_name: str) -> str:
+    """Stable over restarts, so that a worker finds what its last life held; one per home folder."""
+    home = hashlib.sha256(os.fsencode(settings.root)).hexdigest()[:6]
+    return f"{queue_name}@{socket.gethostname()}.{home}"
 
 
 def served_queue() -> str:
@@ -56,7 +58,7 @@ def open_station(settings: Settings, queue_name: str) -> Station:
         settings=settings,
         database=open_database(settings),
         app=queue.make_app(settings, rooms={queue.room_of(queue_name)}),
-        name=worker_name(queue_name),
+        name=worker_name(settings, queue_name),
     )
 
 

@@ -15,6 +15,7 @@ from jobs import db
 from jobs.cli.root import wrong_setting
 from jobs.config import Settings
 from jobs.errors import Permanent, UsageError
+from jobs.worker import worker_name
 
 
 def settings(home: Path, **changes: object) -> Settings:
@@ -132,3 +133,11 @@ def test_a_newer_schema_is_left_alone(tmp_path: Path) -> None:
     raw.close()
     with pytest.raises(Permanent, match="does not know the schema"):
         db.open_database(ours)
+
+
+def test_two_homes_on_one_host_have_workers_of_their_own(tmp_path: Path) -> None:
+    """They may share a database; the job of one is never taken back by the other."""
+    here, there = settings(tmp_path / "a"), settings(tmp_path / "b")
+    assert worker_name(here, "build") == worker_name(here, "build")
+    assert worker_name(here, "build") != worker_name(there, "build")
+    assert worker_name(here, "build").startswith("build@")
