@@ -52,6 +52,23 @@ class RefRow(SQLModel, table=True):
     gone_at: datetime | None = moment(default=None)
 
 
+class StandingRow(SQLModel, table=True):
+    """Where a repository's head stands in its network; worked out from git when it moved.
+
+    `descent` is what `forkscout lineage --json` shows of it, `capability` the names it understands
+    beyond its base, `git` what the ranking of forks knows of its patches.
+    """
+
+    __tablename__ = "standing"
+    repository_id: int = Field(primary_key=True, foreign_key="repository.id")
+    branch: str
+    head: str
+    descent: dict[str, Any] = json_value()
+    capability: dict[str, Any] = json_value()
+    git: dict[str, Any] = json_value()
+    worked_out_at: datetime = moment()
+
+
 class SourceStateRow(SQLModel, table=True):
     """What a source must remember between looks: ETags, cursors, quota, cool-downs."""
 
