@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import SecretStr
+
 from jobs.errors import Permanent, Transient, UsageError
 from jobs.git import checked_url, drop_stale_locks, locked
 from jobs.git_process import ask
@@ -51,7 +53,7 @@ def is_readable(ref: str) -> bool:
     )
 
 
-def remote_refs(url: str) -> tuple[dict[str, str], int]:
+def remote_refs(url: str, *, token: SecretStr | None = None) -> tuple[dict[str, str], int]:
     """Branches and tags as the remote says now, tags not peeled, and how many names were refused.
 
     The list is whole or there is none; GitHub charges it to no quota.
@@ -59,7 +61,7 @@ def remote_refs(url: str) -> tuple[dict[str, str], int]:
     words = ["ls-remote", "--heads", "--tags", "--quiet", "--end-of-options", checked_url(url)]
     refs: dict[str, str] = {}
     refused = 0
-    for line in ask(words, url=url, online=True).split("\n"):
+    for line in ask(words, url=url, online=True, token=token).split("\n"):
         sha, _, ref = line.partition("\t")
         if not ref or ref.endswith("^{}"):
             continue
@@ -75,22 +77,29 @@ def remote_refs(url: str) -> tuple[dict[str, str], int]:
     return refs, refused
 
 
-def default_branch(url: str) -> str | None:
+def default_branch(url: str, *, token: SecretStr | None = None) -> str | None:
     """The branch the remote's HEAD stands for, where it says so in a readable name."""
     words = ["ls-remote", "--symref", "--quiet", "--end-of-options", checked_url(url), "HEAD"]
-    for line in ask(words, url=url, online=True).split("\n"):
+    for line in ask(words, url=url, online=True, token=token).split("\n"):
         found = re.fullmatch(r"ref: (refs/heads/[^\t]+)\tHEAD", line)
         if found and is_readable(found[1]):
             return found[1].removeprefix(BRANCH)
     return None
 
 
-def update(network: Path, url: str, number: int, *, tick: Callable[[], None] | None = None) -> Tips:
+def update(
+    network: Path,
+    url: str,
+    number: int,
+    *,
+    tick: Callable[[], None] | None = None,
+    token: SecretStr | None = None,
+) -> Tips:
     """Bring the namespace of repository `number` up to date; fetches only when a ref moved.
 
     Raises `Transient` where the remote forgot all its branches: that is doubt, not a deletion.
     """
-    listed, refused = remote_refs(url)
+    listed, refused = remote_refs(url, token=token)
     network.parent.mkdir(parents=True, exist_ok=True)
     with locked(network):
         _ensure(network)
@@ -101,7 +110,8 @@ def update(network: Path, url: str, number: int, *, tick: Callable[[], None] | N
             raise Transient(f"{url} shows no branches", advice="It is tried again later.")
         moved = {ref for ref in held.keys() | listed.keys() if held.get(ref) != listed.get(ref)}
         if moved:
-            _fetch(network, url, number, [held[ref] for ref in moved if ref in held], tick)
+            left = [held[ref] for ref in moved if ref in held]
+            _fetch(network, url, number, left, tick=tick, token=token)
             if len(moved) > PACK_ABOVE_REFS:
                 ask(["pack-refs", "--all"], mirror=network)
         return Tips(tips(network, number), fetched=bool(moved), refused=refused)
@@ -118,7 +128,11 @@ def tips(network: Path, number: int) -> dict[str, str]:
 
 
 def read_files(
-    network: Path, url: str, wanted: Iterable[tuple[str, str]]
+    network: Path,
+    url: str,
+    wanted: Iterable[tuple[str, str]],
+    *,
+    token: SecretStr | None = None,
 ) -> dict[tuple[str, str], str]:
     """Texts by (commit, path); a path that is no plain file there is left out.
 
@@ -140,6 +154,7 @@ def read_files(
                 url=url,
                 online=True,
                 tick=_bounded(network, None),
+                token=token,
             )
     for blob in set(named.values()):
         size = int(ask(["cat-file", "-s", blob], mirror=network))
@@ -189,7 +204,13 @@ def _ensure(network: Path) -> None:
 
 
 def _fetch(
-    network: Path, url: str, number: int, left: Sequence[str], tick: Callable[[], None] | None
+    network: Path,
+    url: str,
+    number: int,
+    left: Sequence[str],
+    *,
+    tick: Callable[[], None] | None,
+    token: SecretStr | None,
 ) -> None:
     drop_stale_locks(network)
     _change_refs(network, [f"update {SEEN}{sha} {sha}" for sha in set(left)])
@@ -206,6 +227,7 @@ def _fetch(
         url=url,
         online=True,
         tick=_bounded(network, tick),
+        token=token,
     )
     _refuse_flood(network, url, room)
     _forget_reached(network, left)

@@ -16,7 +16,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
+from urllib.parse import urlsplit
 
+from pydantic import SecretStr
+
+from jobs import git_token
 from jobs.errors import JobFailure, Permanent, Transient, UsageError
 from jobs.model import Blame
 
@@ -47,6 +51,7 @@ HARDENED = (
     "transfer.credentialsInUrl=die",
     "transfer.bundleURI=false",
     "http.followRedirects=initial",
+    "http.userAgent=git/2 (forkscout; scouting of fork networks)",
     f"http.lowSpeedTime={LOW_SPEED_SECONDS}",
     "http.lowSpeedLimit=1000",
     "advice.detachedHead=false",
@@ -57,6 +62,9 @@ MISSING = re.compile(
     r"|does not appear to be a git repository",
     re.IGNORECASE,
 )
+REDIRECTED = re.compile(r"returned error: 30[1278]")
+REFUSED_TOKEN = re.compile(r"could not read Username|Authentication failed", re.IGNORECASE)
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
 FULL_DISK = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORECASE)
 
 
@@ -71,22 +79,38 @@ def ask(
     empty_codes: Sequence[int] = (),
     on_line: Callable[[str], None] | None = None,
     tick: Callable[[], None] | None = None,
+    token: SecretStr | None = None,
 ) -> str:
     """What git wrote. `url` is where it may reach for, without one nowhere; `online` gives it time.
 
     An exit code in `empty_codes` means "nothing found". `tick` is called several times a second.
+    A `token` is shown to GitHub alone; where GitHub redirects, git follows without it.
     """
     place = ["--git-dir", str(mirror)] if mirror else []
-    return _call(
-        [*place, *words],
-        url=url,
-        cwd=cwd,
-        text=text,
-        timeout_seconds=NETWORK_SECONDS if online else QUICK_SECONDS,
-        empty_codes=empty_codes,
-        on_line=on_line,
-        tick=tick,
-    )
+
+    def call(token: SecretStr | None) -> str:
+        return _call(
+            [*place, *words],
+            url=url,
+            cwd=cwd,
+            text=text,
+            timeout_seconds=NETWORK_SECONDS if online else QUICK_SECONDS,
+            empty_codes=empty_codes,
+            on_line=on_line,
+            tick=tick,
+            token=token,
+        )
+
+    if not git_token.belongs_to(token, url):
+        return call(None)
+    try:
+        return call(token)
+    except _Redirected:
+        return call(None)
+
+
+class _Redirected(Transient):
+    """GitHub knows the repository under another name; the token was not taken there."""
 
 
 def _call(
@@ -99,15 +123,16 @@ def _call(
     empty_codes: Sequence[int] = (),
     on_line: Callable[[str], None] | None = None,
     tick: Callable[[], None] | None = None,
+    token: SecretStr | None = None,
 ) -> str:
-    command = [*_git(), *words]
     environment = _environment("" if url is None else _protocols(url))
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as complaints:
-        with tempfile.TemporaryFile() as given:
+        with tempfile.TemporaryFile() as given, git_token.shown(token) as shown:
             given.write(text.encode())
             given.seek(0)
             process = subprocess.Popen(
-                command,
+                [*_git(), *shown.words, *words],
+                pass_fds=shown.descriptors,
                 env=environment,
                 cwd=cwd or "/",
                 stdin=given,
@@ -123,7 +148,7 @@ def _call(
         if code in empty_codes:
             return ""
         if code != 0:
-            raise _fault(said, url)
+            raise _fault(said, url, has_token=token is not None)
         return _read(output)
 
 
@@ -195,7 +220,8 @@ def _environment(protocols: str) -> Mapping[str, str]:
 
 
 def _protocols(url: str) -> str:
-    """https, and `file` where the operator's own `insteadOf` leads this address to a local path."""
+    """https; where the operator's own `insteadOf` leads this address to this very machine, also
+    `file`, or `http` alone."""
     asked = subprocess.run(
         [*_git(), "config", "--null", "--get-regexp", r"^url\..*\.insteadof$"],
         env=_environment(""),
@@ -209,10 +235,20 @@ def _protocols(url: str) -> str:
     if not matching:
         return "https"
     base = max(matching, key=lambda m: len(m[0]))[1][len("url.") : -len(".insteadof")]
-    return "https:file" if base.startswith(("/", "file://")) else "https"
+    if base.startswith(("/", "file://")):
+        return "https:file"
+    return "http" if _is_loopback(base) else "https"
 
 
-def _fault(said: str, url: str | None) -> Exception:
+def _is_loopback(base: str) -> bool:
+    try:
+        parts = urlsplit(base)
+        return parts.scheme == "http" and parts.hostname in LOOPBACK
+    except ValueError:
+        return False
+
+
+def _fault(said: str, url: str | None, *, has_token: bool) -> Exception:
     lines = [line for line in said.replace("\r", "\n").split("\n") if line.strip()]
     reasons = [line for line in lines if re.match(r"(fatal|error|remote):", line)]
     last = _printable((reasons or lines or ["git failed and said nothing"])[-1])[:300]
@@ -227,6 +263,13 @@ def _fault(said: str, url: str | None) -> Exception:
         return Permanent(last, advice="Look at the repository by hand.")
     if "not allowed" in said and "transport" in said:
         return UsageError(last, advice="Repositories are read over https only.")
+    if has_token and REDIRECTED.search(said):
+        return _Redirected(f"{url}: {last}", advice="look at where the repository moved")
+    if has_token and REFUSED_TOKEN.search(said):
+        return Permanent(
+            f"{url}: GitHub does not take the token",
+            advice="renew FORKSCOUT_GITHUB_TOKEN, or leave it empty to ask without one",
+        )
     if MISSING.search(said):
         return Permanent(
             f"{url}: {last}", advice="Check the name; the repository may be renamed or private."

@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 import structlog
+from pydantic import SecretStr
 from sqlalchemy import Engine
 from sqlmodel import Session
 
@@ -44,6 +45,7 @@ class _Round:
     network: Path
     now: Callable[[], datetime]
     sources: Mapping[str, RefSource]
+    token: SecretStr | None
 
 
 def watch_refs(
@@ -54,9 +56,10 @@ def watch_refs(
     now: Callable[[], datetime],
     sources: Mapping[str, RefSource] = REF_SOURCES,
     on_look: Callable[[str], None] | None = None,
+    token: SecretStr | None = None,
 ) -> Summary:
     """Look at every engine that has a repository once and record what moved."""
-    this = _Round(database, history, network, now, sources)
+    this = _Round(database, history, network, now, sources, token)
     waiting = _prepare(this)
     with reading(database) as session:
         kin = kindred(session)
@@ -98,8 +101,9 @@ def _prepare(this: _Round) -> dict[str, datetime]:
 
 def _look(this: _Round, source: RefSource, kin: Kin) -> tuple[Kin, Mapping[str, str]]:
     watched = _watched(kin)
-    found = source.look(watched, network=this.network, number=kin.repository)
-    default = kin.default_branch or source.default_branch(watched)
+    number = kin.repository
+    found = source.look(watched, network=this.network, number=number, token=this.token)
+    default = kin.default_branch or source.default_branch(watched, token=this.token)
     with writing(this.database) as session:
         refs.note_answer(session, _key(kin), this.now())
         refs.name_default_branch(session, kin.repository, default)

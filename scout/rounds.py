@@ -51,10 +51,11 @@ def look_and_plan(
     releases = watch(database, now=clock.now, log=settings.logs / "pip.log", on_look=on_look)
     moves = watch_refs(
         database,
-        history=GitHistory(settings.network),
+        history=GitHistory(settings.network, settings.github_token),
         network=settings.network,
         now=clock.now,
         on_look=on_look,
+        token=settings.github_token,
     )
     summary = releases.joined(moves)
     with writing(database) as session:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from pydantic import SecretStr
+
 
 @dataclass(frozen=True)
 class Watched:
@@ -58,11 +60,13 @@ class RefSource(Protocol):
     def watches(self, engine: Watched) -> bool:
         """Whether this source knows the repository of `engine`."""
 
-    def look(self, engine: Watched, *, network: Path, number: int) -> RefsSeen:
+    def look(
+        self, engine: Watched, *, network: Path, number: int, token: SecretStr | None = None
+    ) -> RefsSeen:
         """All refs now, their history brought into `network` under `number`.
 
         Raises `ScoutError` where the place gave no complete answer; never reads absence into one.
         """
 
-    def default_branch(self, engine: Watched) -> str | None:
+    def default_branch(self, engine: Watched, *, token: SecretStr | None = None) -> str | None:
         """The branch the repository calls its main one, where it says so."""

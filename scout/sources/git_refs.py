@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pydantic import SecretStr
+
 from jobs import git_network
 from jobs.git import repo_url
 from scout.sources.base import RefsSeen, Watched
@@ -14,12 +16,15 @@ def watches(engine: Watched) -> bool:
     return engine.repo is not None
 
 
-def look(engine: Watched, *, network: Path, number: int) -> RefsSeen:
+def look(
+    engine: Watched, *, network: Path, number: int, token: SecretStr | None = None
+) -> RefsSeen:
     """What the branches and tags are now; their history is in the network when this returns."""
-    found = git_network.update(network, repo_url(engine.repo or ""), number)
+    url = repo_url(engine.repo or "")
+    found = git_network.update(network, url, number, token=token)
     return RefsSeen(found.commits, found.refused)
 
 
-def default_branch(engine: Watched) -> str | None:
+def default_branch(engine: Watched, *, token: SecretStr | None = None) -> str | None:
     """The branch that the repository itself calls its main one."""
-    return git_network.default_branch(repo_url(engine.repo or ""))
+    return git_network.default_branch(repo_url(engine.repo or ""), token=token)

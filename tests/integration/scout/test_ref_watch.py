@@ -25,14 +25,6 @@ pytestmark = pytest.mark.needs("git")
 
 
 @pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hub:
-    hub = Hub(tmp_path / "outside")
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(hub.config))
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    return hub
-
-
-@pytest.fixture
 def chain(hub: Hub) -> Chain:
     return build_chain(hub)
 
