@@ -25,7 +25,7 @@ from scout import neighbours
 from scout.capability_news import capability_news
 from scout.history import History
 from scout.kinship import Kin, elders_first, kindred, root_of
-from scout.ref_news import TOLD_LIMIT, ref_news
+from scout.ref_news import ref_news
 from scout.ref_values import Place, RefNews, View
 from scout.sources.base import RefSource, Watched
 from scout.sources.registry import REF_SOURCES
@@ -147,8 +147,6 @@ def _news(
         return []
     place = Place(kin.name, kin.repository, kin.github_id, kin.default_branch, kin.watched)
     news = ref_news(place, kin.refs, commits, view)
-    if len(news) == TOLD_LIMIT:
-        _log.warning("refs moved in a flood", engine=kin.name, told=len(news))
     for push in [each for each in news if each.revision is not None]:
         try:
             found = capability_news(place, push, this.history, url=repo_url(kin.repo))
@@ -173,6 +171,8 @@ def _record(
 
 
 def _write(session: Session, kin: Kin, news: RefNews, heads: set[str], now: datetime) -> bool:
+    if catalog.is_told(session, news.former):
+        return False
     revision_id, label = None, None
     if news.revision is not None:
         branch = str(news.facts["ref"]).removeprefix(BRANCH)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -125,6 +125,14 @@ def add_event(
     session.add(row)
     session.flush()
     return row
+
+
+def is_told(session: Session, keys: Collection[str]) -> bool:
+    """Whether an event with one of these keys was written."""
+    if not keys:
+        return False
+    query = select(EventRow.id).where(col(EventRow.key).in_(keys))
+    return session.exec(query.limit(1)).first() is not None
 
 
 def events(session: Session, *, limit: int = 50) -> list[EventRow]:

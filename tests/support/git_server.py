@@ -26,13 +26,15 @@ HANG_SECONDS = 60.0
 class Fault:
     """What a repository answers instead; `on` is the method it strikes, both where empty.
 
-    With `cut_after` the true answer breaks off after so many bytes; with `hang` nothing comes.
+    With `cut_after` the true answer breaks off after so many bytes, or ends there as if it were
+    whole if it is `smooth`; with `hang` nothing comes.
     """
 
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
     cut_after: int | None = None
+    smooth: bool = False
     hang: bool = False
     on: str = ""
 
@@ -133,6 +135,12 @@ class _Handler(BaseHTTPRequestHandler):
         except OSError:
             self.close_connection = True  # the client left, which is its right
 
+    def finish(self) -> None:
+        try:
+            super().finish()
+        finally:
+            self.connection.close()
+
     def _answer(self) -> None:
         server, parts = self.server_of_git, urlsplit(self.path)
         words = parts.path.strip("/").split("/")
@@ -154,7 +162,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif server.password and self.headers.get("Authorization") != f"Basic {key}":
             self._say(401, {"WWW-Authenticate": 'Basic realm="GitHub"'})
         else:
-            self._backend(name, rest, parts.query, fault.cut_after if struck else None)
+            self._backend(name, rest, parts.query, fault if struck else Fault())
 
     def _say(self, status: int, headers: Mapping[str, str], body: bytes = b"") -> None:
         for _ in self._body():
@@ -165,7 +173,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def _backend(self, name: str, rest: str, query: str, cut_after: int | None) -> None:
+    def _backend(self, name: str, rest: str, query: str, fault: Fault) -> None:
         environment = {
             "PATH": os.environ["PATH"],
             "HOME": "/nonexistent",
@@ -191,7 +199,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self.send_header(key, value)
             self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()
-            self._pass_on(cgi.stdout, cut_after)
+            self._pass_on(cgi.stdout, fault)
             feeder.join()
 
     def _feed(self, pipe: Any) -> None:
@@ -202,18 +210,17 @@ class _Handler(BaseHTTPRequestHandler):
         except OSError:
             self.close_connection = True
 
-    def _pass_on(self, answer: Any, cut_after: int | None) -> None:
-        sent = 0
+    def _pass_on(self, answer: Any, fault: Fault) -> None:
+        left = fault.cut_after
         while piece := answer.read1(CHUNK_BYTES):
-            if cut_after is not None and sent + len(piece) > cut_after:
-                piece = piece[: cut_after - sent]
-                self.wfile.write(b"%x\r\n%s" % (len(piece) + 1, piece))
+            whole, piece = piece, piece[:left]
+            left = None if left is None else left - len(piece)
+            if piece:
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+            if piece != whole and not fault.smooth:
+                self.wfile.write(b"ff\r\n")
                 self.close_connection = True
-                while answer.read1(CHUNK_BYTES):
-                    pass
                 return
-            sent += len(piece)
-            self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
         self.wfile.write(b"0\r\n\r\n")
 
     def _body(self) -> Iterator[bytes]:

@@ -101,7 +101,7 @@ def test_a_round_of_the_chain(chain: Chain, scout: Scout) -> None:
     assert own in {commit.sha for commit in scout.history.graph([1, 2, 3, 4])._commits}
     assert scout.history.graph([1, 2, 3, 4]).knows(old_turbo)
 
-    number = push["repository"]
+    number = f"r{push['repository']}"
     keys = scout.events().keys()
     assert f"gh:push:{number}:refs/heads/master:{chain.buun.head}" in keys
     assert f"gh:sync:{number}:refs/heads/master:{synced}" in keys
