@@ -8,6 +8,7 @@ commits or bytes than an honest fork has.
 from __future__ import annotations
 
 import re
+import signal
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ COMMITS_BYTES_LIMIT = 64 * 2**20  # all of llama.cpp's commit messages are 10 MB
 FETCH_BYTES_LIMIT = 512 * 2**20  # a first fetch of llama.cpp without contents is 15 MB
 FILE_BYTES_LIMIT = 4 * 2**20  # the largest source we read has 0.2 MB
 PACK_ABOVE_REFS = 200
+# Git may die of the pipe to the fetch that it was refused, before it can say what it lacks.
+ABSENT = (1, 128, -signal.SIGPIPE)
 _NAME = re.compile(r"refs/(heads|tags)/(?![-.])[^\s~^:?*\[\\]+")
 
 
@@ -279,7 +282,7 @@ def _listed(network: Path, number: int, form: str) -> list[list[str]]:
 
 def _is_here(network: Path, sha: str) -> bool:
     """Asked without any transport, so that looking never fetches."""
-    return bool(ask(["cat-file", "-t", sha], mirror=network, empty_codes=(1, 128)).strip())
+    return bool(ask(["cat-file", "-t", sha], mirror=network, empty_codes=ABSENT).strip())
 
 
 def _bounded(network: Path, tick: Callable[[], None] | None) -> Callable[[], None]:

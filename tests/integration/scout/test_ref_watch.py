@@ -249,7 +249,7 @@ def test_new_abilities_are_told_with_the_push(chain: Chain, scout: Scout) -> Non
         author="buun",
     )
     chain.buun.push("HEAD:refs/heads/master")
-    scout.look()
+    assert scout.look().troubles == ()
     (fact,) = told(scout, "fork_capability_changed")
     assert fact["flags_added"] == ["--tree"]
     assert fact["cache_types_added"] == ["TURBO3_0"]
