@@ -62,11 +62,14 @@ class Repository:
         """Push, by force, `refs` or the branch main."""
         self.git("push", "--quiet", "--force", "origin", *(refs or ("HEAD:refs/heads/main",)))
 
-    def git(self, *words: str, at: int | None = None, author: str = "A") -> str:
-        """Run git in the work tree; new commits are by `author`, at that time."""
+    def git(
+        self, *words: str, at: int | None = None, author: str = "A", committer: str = "A"
+    ) -> str:
+        """Run git in the work tree; new commits are by these people, at that time."""
         then = {} if at is None else {"GIT_AUTHOR_DATE": f"@{at} +0000"}
         then |= {} if at is None else {"GIT_COMMITTER_DATE": f"@{at} +0000"}
-        return self._run(*words, cwd=self.work, GIT_AUTHOR_NAME=author, **then)
+        people = {"GIT_AUTHOR_NAME": author, "GIT_COMMITTER_NAME": committer}
+        return self._run(*words, cwd=self.work, **people, **then)
 
     def take(self, other: Repository, ref: str) -> str:
         """Bring a ref of another repository here, and return its sha."""
