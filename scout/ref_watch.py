@@ -6,7 +6,8 @@ took in the same round is told of both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -27,12 +28,14 @@ from scout.history import History
 from scout.kinship import Kin, elders_first, kindred, root_of
 from scout.ref_news import ref_news
 from scout.ref_values import Place, RefNews, View
-from scout.sources.base import RefSource, Watched
+from scout.sources.base import RefSource, RefsSeen, Watched
 from scout.sources.registry import REF_SOURCES
 from scout.watch import Summary, Trouble
 
 SOURCE = "git_refs"
 SCHEMA_VERSION = 1
+LOOKS_AT_ONCE = 4
+"""Lists asked for at the same time: most of a look is waiting for the other side."""
 _log = structlog.get_logger(__name__)
 
 
@@ -46,6 +49,14 @@ class _Round:
     now: Callable[[], datetime]
     sources: Mapping[str, RefSource]
     token: SecretStr | None
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What one repository showed."""
+
+    seen: RefsSeen
+    default_branch: str | None
 
 
 def watch_refs(
@@ -68,14 +79,10 @@ def watch_refs(
         Trouble(name, "its repository did not answer", f"it is asked again after {at:%H:%M} UTC")
         for name, at in waiting.items()
     ]
-    for name in elders_first(kin):
-        source = _source(kin[name], sources)
-        if source is None or name in waiting:
-            continue
-        if on_look is not None:
-            on_look(name)
+    asked = [name for name in elders_first(kin) if name not in waiting]
+    for name, look in _looks(this, [kin[name] for name in asked], on_look):
         try:
-            kin[name], seen[name] = _look(this, source, kin[name])
+            kin[name], seen[name] = _note(this, kin[name], look.result())
         except Exception as error:
             troubles.append(_trouble(name, error))
             with writing(database) as session:
@@ -99,17 +106,40 @@ def _prepare(this: _Round) -> dict[str, datetime]:
     return waiting
 
 
-def _look(this: _Round, source: RefSource, kin: Kin) -> tuple[Kin, Mapping[str, str]]:
-    watched = _watched(kin)
-    number = kin.repository
+def _looks(
+    this: _Round, asked: Sequence[Kin], on_look: Callable[[str], None] | None
+) -> Iterator[tuple[str, Future[_Look]]]:
+    """Each look as soon as it is over, in the order asked; some are under way beside it."""
+    with ThreadPoolExecutor(LOOKS_AT_ONCE) as pool:
+        begun = {
+            kin.name: pool.submit(_look, this, source, kin)
+            for kin in asked
+            if (source := _source(kin, this.sources)) is not None
+        }
+        try:
+            for name, look in begun.items():
+                if on_look is not None:
+                    on_look(name)
+                wait([look])
+                yield name, look
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _look(this: _Round, source: RefSource, kin: Kin) -> _Look:
+    watched, number = _watched(kin), kin.repository
     found = source.look(watched, network=this.network, number=number, token=this.token)
     default = kin.default_branch or source.default_branch(watched, token=this.token)
+    return _Look(found, default)
+
+
+def _note(this: _Round, kin: Kin, look: _Look) -> tuple[Kin, Mapping[str, str]]:
     with writing(this.database) as session:
         refs.note_answer(session, _key(kin), this.now())
-        refs.name_default_branch(session, kin.repository, default)
-    if found.refused:
-        _log.warning("ref names refused", engine=kin.name, count=found.refused)
-    return replace(kin, default_branch=default), found.commits
+        refs.name_default_branch(session, kin.repository, look.default_branch)
+    if look.seen.refused:
+        _log.warning("ref names refused", engine=kin.name, count=look.seen.refused)
+    return replace(kin, default_branch=look.default_branch), look.seen.commits
 
 
 def _tell(
