@@ -106,7 +106,7 @@ def update(
     network.parent.mkdir(parents=True, exist_ok=True)
     with locked(network):
         _ensure(network)
-        held = _held(network, number)
+        held, tips_held = _refs(network, number)
         if any(ref.startswith(BRANCH) for ref in held) and not any(
             ref.startswith(BRANCH) for ref in listed
         ):
@@ -117,17 +117,13 @@ def update(
             _fetch(network, url, number, left, tick=tick, token=token)
             if len(moved) > PACK_ABOVE_REFS:
                 ask(["pack-refs", "--all"], mirror=network)
-        return Tips(tips(network, number), fetched=bool(moved), refused=refused)
+        now = tips(network, number) if moved else tips_held
+        return Tips(now, fetched=bool(moved), refused=refused)
 
 
 def tips(network: Path, number: int) -> dict[str, str]:
     """Full ref name to commit of repository `number`, tags peeled; other objects are left out."""
-    form = "%(refname)%00%(objecttype)%00%(objectname)%00%(*objecttype)%00%(*objectname)"
-    found = {}
-    for ref, kind, sha, peeled_kind, peeled in _listed(network, number, form):
-        if "commit" in (kind, peeled_kind) and is_readable(ref):
-            found[ref] = sha if kind == "commit" else peeled
-    return found
+    return _refs(network, number)[1]
 
 
 def read_files(
@@ -267,17 +263,21 @@ def _change_refs(network: Path, lines: Sequence[str]) -> None:
         ask(["update-ref", "--no-deref", "--stdin"], mirror=network, text=text)
 
 
-def _held(network: Path, number: int) -> dict[str, str]:
-    """Full ref name to object, tags not peeled, as fetched before."""
-    rows = _listed(network, number, "%(refname)%00%(objectname)")
-    return {ref: sha for ref, sha in rows if is_readable(ref)}
-
-
-def _listed(network: Path, number: int, form: str) -> list[list[str]]:
+def _refs(network: Path, number: int) -> tuple[dict[str, str], dict[str, str]]:
+    """Full ref name to object as fetched, and to the commit it stands for where it is one."""
     room = _namespace(number)
+    form = "%(refname)%00%(objecttype)%00%(objectname)%00%(*objecttype)%00%(*objectname)"
     output = ask(["for-each-ref", f"--format={form}", room], mirror=network)
-    rows = [line.split("\0") for line in output.split("\n") if line]
-    return [[f"refs/{ref.removeprefix(room)}", *rest] for ref, *rest in rows]
+    held: dict[str, str] = {}
+    commits: dict[str, str] = {}
+    for line in filter(None, output.split("\n")):
+        name, kind, sha, peeled_kind, peeled = line.split("\0")
+        ref = f"refs/{name.removeprefix(room)}"
+        if is_readable(ref):
+            held[ref] = sha
+            if "commit" in (kind, peeled_kind):
+                commits[ref] = sha if kind == "commit" else peeled
+    return held, commits
 
 
 def _is_here(network: Path, sha: str) -> bool:

@@ -8,20 +8,20 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
+import select
 import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
-from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
 from jobs import git_token
 from jobs.errors import JobFailure, Permanent, Transient, UsageError
+from jobs.git_hardening import command, environment, protocols_for
 from jobs.model import Blame
 
 QUICK_SECONDS = 60.0
@@ -29,34 +29,6 @@ NETWORK_SECONDS = 3600.0
 OUTPUT_BYTES = 256 * 2**20
 TICK_SECONDS = 0.2
 GRACE_SECONDS = 5.0
-LOW_SPEED_SECONDS = 60
-OPERATORS = (
-    *("PATH", "HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"),
-    *("GIT_CONFIG_NOSYSTEM", "GIT_SSL_CAINFO", "SSL_CERT_FILE", "SSL_CERT_DIR"),
-    *("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"),
-)
-HARDENED = (
-    "core.hooksPath=/dev/null",
-    "core.fsmonitor=false",
-    "core.attributesFile=/dev/null",
-    "core.symlinks=true",
-    "core.protectHFS=true",
-    "core.protectNTFS=true",
-    "core.sshCommand=false",
-    "core.askPass=",
-    "credential.helper=",
-    "protocol.ext.allow=never",
-    "submodule.recurse=false",
-    "fetch.recurseSubmodules=false",
-    "transfer.credentialsInUrl=die",
-    "transfer.bundleURI=false",
-    "http.followRedirects=initial",
-    "http.userAgent=git/2 (forkscout; scouting of fork networks)",
-    f"http.lowSpeedTime={LOW_SPEED_SECONDS}",
-    "http.lowSpeedLimit=1000",
-    "advice.detachedHead=false",
-    "maintenance.auto=false",
-)
 MISSING = re.compile(
     r"not found|returned error: 404|could not read Username|does not exist"
     r"|does not appear to be a git repository",
@@ -64,7 +36,6 @@ MISSING = re.compile(
 )
 REDIRECTED = re.compile(r"returned error: 30[1278]")
 REFUSED_TOKEN = re.compile(r"could not read Username|Authentication failed", re.IGNORECASE)
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
 FULL_DISK = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORECASE)
 
 
@@ -125,23 +96,28 @@ def _call(
     tick: Callable[[], None] | None = None,
     token: SecretStr | None = None,
 ) -> str:
-    environment = _environment("" if url is None else _protocols(url))
+    surroundings = environment("" if url is None else protocols_for(url))
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as complaints:
-        with tempfile.TemporaryFile() as given, git_token.shown(token) as shown:
+        with (
+            tempfile.TemporaryFile() as given,
+            git_token.shown(token) as shown,
+            _lifeline() as (ended, held),
+        ):
             given.write(text.encode())
             given.seek(0)
             process = subprocess.Popen(
-                [*_git(), *shown.words, *words],
-                pass_fds=shown.descriptors,
-                env=environment,
+                [*command(), *shown.words, *words],
+                pass_fds=(*shown.descriptors, held.fileno()),
+                env=surroundings,
                 cwd=cwd or "/",
                 stdin=given,
                 stdout=output,
                 stderr=complaints,
                 start_new_session=True,
             )
+            held.close()
             try:
-                code = _await(process, output, complaints, timeout_seconds, on_line, tick)
+                code = _await(process, ended, output, complaints, timeout_seconds, on_line, tick)
             finally:
                 _end(process)
         said = _read(complaints)
@@ -152,8 +128,17 @@ def _call(
         return _read(output)
 
 
+@contextlib.contextmanager
+def _lifeline() -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+    """Two ends of a pipe: whoever holds the second is over when the first can be read."""
+    one, other = os.pipe()
+    with os.fdopen(one, "rb", 0) as ended, os.fdopen(other, "wb", 0) as held:
+        yield ended, held
+
+
 def _await(
     process: subprocess.Popen[bytes],
+    ended: IO[bytes],
     output: IO[bytes],
     complaints: IO[bytes],
     timeout_seconds: float,
@@ -162,9 +147,14 @@ def _await(
 ) -> int:
     deadline = time.monotonic() + timeout_seconds
     passed_on = 0
+    end = select.poll()
+    end.register(ended)
     while True:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return process.wait(TICK_SECONDS)
+        # Told at once; to wait for the process itself would be to look for it now and then.
+        is_over = bool(end.poll(TICK_SECONDS * 1000))
+        if is_over or process.poll() is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return process.wait(TICK_SECONDS)
         if tick:
             tick()
         if on_line:
@@ -197,55 +187,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(GRACE_SECONDS)
             return
-
-
-def _git() -> list[str]:
-    setpriv = shutil.which("setpriv")
-    mortal = [setpriv, "--pdeathsig", "TERM", "--"] if setpriv else []
-    settings = [word for setting in HARDENED for word in ("-c", setting)]
-    return [*mortal, "git", "--no-pager", "--no-replace-objects", *settings]
-
-
-def _environment(protocols: str) -> Mapping[str, str]:
-    return {
-        **{name: os.environ[name] for name in OPERATORS if name in os.environ},
-        "LC_ALL": "C.UTF-8",
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_ALLOW_PROTOCOL": protocols or "none",
-        "GIT_PROTOCOL_FROM_USER": "0",
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_LFS_SKIP_SMUDGE": "1",
-        "GIT_ATTR_NOSYSTEM": "1",
-    }
-
-
-def _protocols(url: str) -> str:
-    """https; where the operator's own `insteadOf` leads this address to this very machine, also
-    `file`, or `http` alone."""
-    asked = subprocess.run(
-        [*_git(), "config", "--null", "--get-regexp", r"^url\..*\.insteadof$"],
-        env=_environment(""),
-        cwd="/",
-        capture_output=True,
-        text=True,
-        timeout=GRACE_SECONDS,
-    )
-    rewrites = [entry.split("\n", 1) for entry in asked.stdout.split("\0") if "\n" in entry]
-    matching = [(value, key) for key, value in rewrites if url.startswith(value)]
-    if not matching:
-        return "https"
-    base = max(matching, key=lambda m: len(m[0]))[1][len("url.") : -len(".insteadof")]
-    if base.startswith(("/", "file://")):
-        return "https:file"
-    return "http" if _is_loopback(base) else "https"
-
-
-def _is_loopback(base: str) -> bool:
-    try:
-        parts = urlsplit(base)
-        return parts.scheme == "http" and parts.hostname in LOOPBACK
-    except ValueError:
-        return False
 
 
 def _fault(said: str, url: str | None, *, has_token: bool) -> Exception:

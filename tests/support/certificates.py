@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from pathlib import Path
 
 from cryptography import x509
@@ -53,9 +54,16 @@ def _certificate(
         .add_extension(x509.BasicConstraints(ca=not hosts, path_length=None), critical=True)
     )
     if hosts:
-        names = x509.SubjectAlternativeName([x509.DNSName(host) for host in hosts])
+        names = x509.SubjectAlternativeName([_host(host) for host in hosts])
         builder = builder.add_extension(names, critical=False)
     return builder.sign(signer, hashes.SHA256())
+
+
+def _host(text: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ip_address(text))
+    except ValueError:
+        return x509.DNSName(text)
 
 
 def _name(text: str) -> x509.Name:
