@@ -37,8 +37,12 @@ def repository_of(session: Session, engine: EngineRow, now: datetime) -> Reposit
 
 
 def repositories_of_engines(session: Session) -> dict[int, RepositoryRow]:
-    """Repositories by the engine they belong to."""
-    rows = session.exec(select(RepositoryRow).where(col(RepositoryRow.engine_id).is_not(None)))
+    """The repository of each engine that has one; the first where there are several."""
+    rows = session.exec(
+        select(RepositoryRow)
+        .where(col(RepositoryRow.engine_id).is_not(None))
+        .order_by(col(RepositoryRow.id).desc())
+    )
     return {row.engine_id: row for row in rows if row.engine_id is not None}
 
 
