@@ -14,7 +14,8 @@ INDENT, GAP = 30, 34
 MARGIN = 6
 STUB = 15
 """How far right of a box's left edge the line to its forks leaves it."""
-NAME_CELLS, LINE_CELLS = 26, 34
+NAME_CELLS, LINE_CELLS = 24, 32
+PADDING = 12
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 MOST_DRAWN = 60
 """More boxes are no picture any more; the table has them all."""
@@ -31,6 +32,7 @@ class Node:
     is_shown: bool
     width: int = CARD_WIDTH
     height: int = CARD_HEIGHT
+    text_width: int = CARD_WIDTH - 2 * PADDING
 
 
 @dataclass(frozen=True)

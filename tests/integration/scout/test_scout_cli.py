@@ -139,3 +139,29 @@ def test_a_repository_that_is_not_there_is_exit_code_one(
     assert again.exit_code == 1
     assert "asked again after" in again.stderr
     assert "not watched yet" not in again.stdout
+
+
+def test_events_are_filtered(package_index: PackageIndex) -> None:
+    """By kind, engine and time; a word nobody knows gets the nearest right one."""
+    package_index.offer("stub", "1.0")
+    say("watchlist", "import", "list.toml")
+    say("scout", "run")
+    for words in (["--kind", "release"], ["--engine", "wheel"], ["--since", "1h"]):
+        (event,) = json.loads(say("events", *words, "--json").stdout)
+        assert event["engine"] == "wheel"
+    assert json.loads(say("events", "--since", "9999-01-01", "--json").stdout) == []
+    assert "nothing of that" in say("events", "--kind", "tag_moved").stdout
+    with pytest.raises(UsageError, match="'fork_pusht'") as caught:
+        say("events", "--kind", "fork_pusht")
+    assert "fork_pushed" in caught.value.advice
+    with pytest.raises(UsageError, match="'weel'"):
+        say("events", "--engine", "weel")
+
+
+@pytest.mark.parametrize(
+    "text", ["yesterday", "7", "0d", "-1d", "99999d", "0001-01-01T00:00+14:00"]
+)
+def test_a_moment_that_is_none_is_refused(text: str) -> None:
+    """Before the database is asked."""
+    with pytest.raises(UsageError, match="is no moment"):
+        say("events", f"--since={text}")
