@@ -8,21 +8,24 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
 from typing import Any
 
 import structlog
 from sqlalchemy import Engine
+from sqlmodel import Session
 
 from jobs.db import reading, writing
 from jobs.errors import Permanent, ScoutError
 from jobs.git import repo_url
+from jobs.git_network import BRANCH
+from jobs.store import catalog, refs
 from jobs.store.standings import keep_standing, standings
 from scout.capability import SHOWN_LIMIT, SOURCES, Capability, read_capability
 from scout.family import family_of
 from scout.history import History
-from scout.kinship import Kin, kindred, relatives, root_of
+from scout.kinship import Kin, kindred, root_of
 from scout.lineage import Descent
 from scout.watch import Trouble
 
@@ -51,13 +54,11 @@ def keep_standings(
     """Work out the standing of every chain whose heads moved; one that fails stops no other."""
     with reading(database) as session:
         kept = {number: row.chain for number, row in standings(session).items()}
+        if not _moved(_with_heads(session), kept):
+            return []
         kin = kindred(session)
     troubles: list[Trouble] = []
-    for root in dict.fromkeys(root_of(name, kin) for name in kin):
-        chain = [each for each in relatives(root, kin) if each.head is not None]
-        digest = chain_digest(chain)
-        if kin[root].head is None or all(kept.get(one.repository) == digest for one in chain):
-            continue
+    for root, digest in _moved(kin, kept).items():
         try:
             troubles += _keep(database, root, kin, history, now(), digest)
         except ScoutError as error:
@@ -68,6 +69,34 @@ def keep_standings(
                 Trouble(root, f"our own fault: {error!r}", "please report this, with the log")
             )
     return troubles
+
+
+def _with_heads(session: Session) -> dict[str, Kin]:
+    """The engines with the one ref of each that stands for it."""
+    kin = kindred(session, with_refs=False)
+    heads = {each.repository: f"{BRANCH}{each.branch}" for each in kin.values()}
+    seen = refs.oids(session, heads.items())
+    return {
+        name: replace(each, refs={heads[each.repository]: seen[each.repository]})
+        if each.repository in seen
+        else each
+        for name, each in kin.items()
+    }
+
+
+def _moved(kin: Mapping[str, Kin], kept: Mapping[int, str]) -> dict[str, str]:
+    """Roots of the chains that are not as they were kept, with the digest of what they are now."""
+    chains: dict[str, list[Kin]] = {}
+    for name, each in kin.items():
+        if each.head is not None:
+            chains.setdefault(root_of(name, kin), []).append(each)
+    digests = {root: chain_digest(chain) for root, chain in chains.items()}
+    return {
+        root: digests[root]
+        for root, chain in chains.items()
+        if kin[root].head is not None
+        and any(kept.get(each.repository) != digests[root] for each in chain)
+    }
 
 
 def chain_digest(chain: Sequence[Kin]) -> str:
@@ -116,6 +145,7 @@ def _keep(
             troubles.append(Trouble(descent.engine, found.why, "it is read again at the next look"))
     lacking = any(isinstance(each, _Unread) and each.passing for each in read.values())
     with writing(database) as session:
+        catalog.lock_engine(session, kin[root].engine_id)
         for descent in descents:
             keep_standing(
                 session,

@@ -1,4 +1,4 @@
-"""What the words on our pages mean, one sentence for each value of the model's enums."""
+"""What the words on our pages mean, and how a stored figure is said; pure, no markup."""
 
 from __future__ import annotations
 

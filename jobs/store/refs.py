@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
+from sqlalchemy import tuple_
 from sqlmodel import Session, col, func, select
 
 from jobs.sightings import RefRow, RepositoryRow, SourceStateRow
@@ -58,6 +59,15 @@ def refs_of(session: Session, repository_id: int) -> dict[str, str]:
     """Full ref name to commit, as last recorded; deleted ones are left out."""
     query = select(RefRow.name, RefRow.oid).where(
         RefRow.repository_id == repository_id, col(RefRow.gone_at).is_(None)
+    )
+    return dict(session.exec(query).all())
+
+
+def oids(session: Session, wanted: Iterable[tuple[int, str]]) -> dict[int, str]:
+    """The commit of one named ref of each repository, where it is there."""
+    place = tuple_(col(RefRow.repository_id), col(RefRow.name))
+    query = select(RefRow.repository_id, RefRow.oid).where(
+        place.in_(list(wanted)), col(RefRow.gone_at).is_(None)
     )
     return dict(session.exec(query).all())
 
