@@ -14,7 +14,7 @@ INDENT, GAP = 30, 34
 MARGIN = 6
 STUB = 15
 """How far right of a box's left edge the line to its forks leaves it."""
-NAME_CELLS, LINE_CELLS = 24, 32
+NAME_CELLS, LINE_CELLS = 22, 32
 PADDING = 12
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 MOST_DRAWN = 60

@@ -12,7 +12,10 @@ from support.package_index import PackageIndex
 from support.watching import CHAIN, engine
 from typer.testing import CliRunner, Result
 
+from jobs.config import Settings
+from jobs.db import open_database, reading
 from jobs.errors import UsageError
+from jobs.store.standings import standings
 from scout.cli import app
 
 LIST = """\
@@ -102,7 +105,7 @@ def test_nothing_watched_says_what_to_do() -> None:
 def test_lineage_from_the_watch_list_to_the_tree(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After one look the chain is printed as a tree, and as JSON; an unseen engine says so."""
+    """After one look the chain is printed as a tree, and as JSON, and is kept in the same words."""
     hub = Hub(tmp_path / "outside")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(hub.config))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
@@ -120,6 +123,11 @@ def test_lineage_from_the_watch_list_to_the_tree(
     assert [each["parent"] for each in found.values()] == [None, "upstream", "turbo", "buun"]
     with pytest.raises(UsageError, match="beee"):
         say("lineage", "beee")
+    database = open_database(Settings())
+    with reading(database) as session:
+        kept = [row.descent for row in standings(session).values()]
+    database.dispose()
+    assert sorted(kept, key=str) == sorted(found.values(), key=str)
 
 
 @pytest.mark.needs("git")
