@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -68,10 +69,7 @@ def forks(found: Forks, *, now: datetime) -> Page:
                 for fork in found.others
             ],
             "more": found.others_total - len(found.others),
-            "issues": [
-                IssueLine(issue, address(issue.full_name, f"/issues/{issue.number}"))
-                for issue in found.issues
-            ],
+            "issues": _issue_lines(found.issues),
         },
     )
 
@@ -97,6 +95,7 @@ def fork(found: ForkDetail, *, now: datetime) -> Page:
                 for each in (standing.abilities if standing else ())
             ],
             "detail": found,
+            "issues": _issue_lines(found.issues),
         },
     )
 
@@ -107,6 +106,12 @@ def address(full_name: str, tail: str = "") -> str | None:
         return f"{repo_url(full_name)}{tail}"
     except UsageError:
         return None
+
+
+def _issue_lines(issues: Sequence[ShownIssue]) -> list[IssueLine]:
+    return [
+        IssueLine(issue, address(issue.full_name, f"/issues/{issue.number}")) for issue in issues
+    ]
 
 
 def _line(found: ShownFork, *, now: datetime, shown: int | None = None) -> ForkLine:

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import func
 from sqlmodel import Session, col, select
 
-from jobs.sightings import RepositoryRow, StandingRow
+from jobs.sightings import LinkedIssueRow, RepositoryRow, StandingRow
 from jobs.store import forks, overview
 from jobs.store.refs import repositories_of_engines
 from jobs.store.shown import ShownEvent
@@ -49,12 +49,7 @@ def found(session: Session, *, others: int = MOST_OTHERS) -> Forks:
         watched=watched(session),
         others=tuple(_other(row, parents) for row in rows),
         others_total=total,
-        issues=tuple(
-            ShownIssue(
-                row.full_name, row.number, row.kind, row.state, row.title, row.note, row.moved_at
-            )
-            for row in forks.linked_issues(session)
-        ),
+        issues=_issues(forks.linked_issues(session)),
     )
 
 
@@ -113,6 +108,7 @@ def fork(session: Session, repository_id: int) -> ForkDetail | None:
         events_total=session.exec(select(func.count()).select_from(EventRow).where(mine)).one(),
         revisions=tuple(revisions[:MOST_REVISIONS]),
         revisions_total=len(revisions),
+        issues=_issues(forks.linked_issues(session, shown.full_name)),
     )
 
 
@@ -208,6 +204,15 @@ def _sync(stored: Mapping[str, Any] | None) -> ShownSync | None:
         return None
     moments = {key: datetime.fromisoformat(stored[key]) for key in ("upstream_at", "brought_at")}
     return ShownSync(**{**stored, **moments})
+
+
+def _issues(rows: Iterable[LinkedIssueRow]) -> tuple[ShownIssue, ...]:
+    return tuple(
+        ShownIssue(
+            row.full_name, row.number, row.kind, row.state, row.title, row.note, row.moved_at
+        )
+        for row in rows
+    )
 
 
 def _other(row: RepositoryRow, parents: Mapping[int, RepositoryRow]) -> OtherFork:

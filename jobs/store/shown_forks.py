@@ -145,3 +145,4 @@ class ForkDetail:
     events_total: int
     revisions: tuple[ShownRevision, ...]
     revisions_total: int
+    issues: tuple[ShownIssue, ...] = ()

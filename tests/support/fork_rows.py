@@ -139,7 +139,7 @@ def fill_forks(rows: Rows, beellama: EngineRow, evil: EngineRow) -> dict[str, in
     for number, kind in enumerate(("issue", "pull"), start=35):
         rows.session.add(
             LinkedIssueRow(
-                full_name="spiritbuun/buun-llama-cpp",
+                full_name=beellama.repo,
                 number=number,
                 note=HARM,
                 title=HARM,

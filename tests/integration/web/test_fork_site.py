@@ -26,6 +26,7 @@ def test_a_fork_has_a_page_with_its_chain(app, example) -> None:
         assert f'href="../forks/{example.ids[name]}.html"' in html
     assert f'href="../results/{example.ids["chained"]}.html"' in html
     assert "beellama released" in html
+    assert 'href="https://github.com/Anbeeld/beellama.cpp/issues/35"' in html
     assert "wide-1" not in html
 
 
@@ -42,7 +43,7 @@ def test_the_list_shows_two_hundred_of_the_others(app) -> None:
     assert "person-199/llama.cpp" in html
     assert "person-200/llama.cpp" not in html
     assert "30 more are known" in html
-    assert 'href="https://github.com/spiritbuun/buun-llama-cpp/issues/36"' in html
+    assert 'href="https://github.com/Anbeeld/beellama.cpp/issues/36"' in html
     assert "pull request open" in html
 
 
