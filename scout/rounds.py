@@ -23,6 +23,7 @@ from scout.history import GitHistory
 from scout.loading import apply
 from scout.reading import load
 from scout.ref_watch import watch_refs
+from scout.standings import keep_standings
 from scout.watch import Summary, watch
 
 DEMO = "demo"
@@ -49,15 +50,17 @@ def look_and_plan(
     """Look at everything once and queue what the news asks for."""
     ensure_watchlist(database, settings)
     releases = watch(database, now=clock.now, log=settings.logs / "pip.log", on_look=on_look)
+    history = GitHistory(settings.network, settings.github_token)
     moves = watch_refs(
         database,
-        history=GitHistory(settings.network, settings.github_token),
+        history=history,
         network=settings.network,
         now=clock.now,
         on_look=on_look,
         token=settings.github_token,
     )
-    summary = releases.joined(moves)
+    troubles = keep_standings(database, history=history, now=clock.now)
+    summary = releases.joined(moves).joined(Summary(troubles=tuple(troubles)))
     with writing(database) as session:
         jobs = plan_events(session, clock.now())
     return summary, jobs
