@@ -6,15 +6,12 @@ The server stands behind a proxy and speaks TLS in GitHub's name, so that no add
 from __future__ import annotations
 
 import base64
-import os
 import subprocess
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
-from support.certificates import tls_for
 from support.git_server import Fault, GitServer
 from support.hub import Hub, Repository
 from support.waiting import wait_for
@@ -30,21 +27,7 @@ SHOWN = "Basic " + base64.b64encode(f"x-access-token:{SECRET}".encode()).decode(
 
 
 @pytest.fixture
-def github(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GitServer]:
-    """A server that any host of the certificate is reached through, as through a proxy."""
-    tls, trusted = tls_for(["github.com", "evil.example"], tmp_path / "tls")
-    with GitServer(tmp_path / "outside" / "hub", tls=tls) as server:
-        monkeypatch.setenv("HTTPS_PROXY", server.url)
-        monkeypatch.setenv("GIT_SSL_CAINFO", str(trusted))
-        monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-        monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-        for name in ("https_proxy", "NO_PROXY", "no_proxy"):
-            monkeypatch.delenv(name, raising=False)
-        yield server
-
-
-@pytest.fixture
-def repository(tmp_path: Path, github: GitServer) -> Repository:
+def repository(tmp_path: Path, github_over_tls: GitServer) -> Repository:
     repository = Hub(tmp_path / "outside").add("a/engine")
     repository.commit({"a": "1"})
     repository.push()
@@ -61,7 +44,7 @@ def shown(server: GitServer) -> list[tuple[str, str | None]]:
 
 
 def test_every_request_to_github_carries_it(
-    github: GitServer, repository: Repository, network: Path, tmp_path: Path
+    github_over_tls: GitServer, repository: Repository, network: Path, tmp_path: Path
 ) -> None:
     """Listing, fetching and reading contents; nobody had to ask, and the agent names us."""
     git_network.update(network, URL, 1, token=TOKEN)
@@ -70,16 +53,16 @@ def test_every_request_to_github_carries_it(
     git.check_out(tmp_path / "m.git", repository.head, tmp_path / "tree", [], token=TOKEN)
     assert git.ls_remote(URL, token=TOKEN)["HEAD"] == repository.head
     assert git_network.default_branch(URL, token=TOKEN) == "main"
-    assert len(github.asked) >= 12
-    assert set(shown(github)) == {("github.com", SHOWN)}
-    assert all("forkscout" in each.headers["User-Agent"] for each in github.asked)
+    assert len(github_over_tls.asked) >= 12
+    assert set(shown(github_over_tls)) == {("github.com", SHOWN)}
+    assert all("forkscout" in each.headers["User-Agent"] for each in github_over_tls.asked)
 
 
 def test_a_server_that_asks_is_answered(
-    github: GitServer, repository: Repository, network: Path
+    github_over_tls: GitServer, repository: Repository, network: Path
 ) -> None:
     """A repository behind Basic authentication is read with the token, and not without."""
-    github.password = SECRET
+    github_over_tls.password = SECRET
     assert git_network.update(network, URL, 1, token=TOKEN).fetched
     with pytest.raises(Permanent, match="a/engine"):
         git_network.remote_refs(URL)
@@ -87,16 +70,16 @@ def test_a_server_that_asks_is_answered(
 
 @pytest.mark.parametrize("token", [None, SecretStr(""), SecretStr("  ")])
 def test_without_a_token_nothing_is_shown(
-    github: GitServer, repository: Repository, token: SecretStr | None
+    github_over_tls: GitServer, repository: Repository, token: SecretStr | None
 ) -> None:
     """An empty setting is no token."""
     git_network.remote_refs(URL, token=token)
-    assert set(shown(github)) == {("github.com", None)}
+    assert set(shown(github_over_tls)) == {("github.com", None)}
 
 
-def test_a_refused_token_is_named(github: GitServer, repository: Repository) -> None:
+def test_a_refused_token_is_named(github_over_tls: GitServer, repository: Repository) -> None:
     """The advice says which setting is wrong; the token itself is not said."""
-    github.password = "another"
+    github_over_tls.password = "another"
     with pytest.raises(Permanent, match="does not take the token") as fault:
         git_network.remote_refs(URL, token=TOKEN)
     assert "FORKSCOUT_GITHUB_TOKEN" in fault.value.advice
@@ -105,36 +88,39 @@ def test_a_refused_token_is_named(github: GitServer, repository: Repository) -> 
 
 @pytest.mark.parametrize("host", ["github.com", "evil.example"])
 def test_a_redirect_is_followed_without_it(
-    github: GitServer, repository: Repository, network: Path, host: str
+    github_over_tls: GitServer, repository: Repository, network: Path, host: str
 ) -> None:
     """A renamed repository is read; where the redirect leads, the token is not shown."""
-    github.moved["old/name"] = f"https://{host}/a/engine"
+    github_over_tls.moved["old/name"] = f"https://{host}/a/engine"
     found = git_network.update(network, git.repo_url("old/name"), 1, token=TOKEN)
     assert list(found.commits.values()) == [repository.head]
-    assert {each.host for each in github.asked if each.repository == "a/engine"} == {host}
+    assert {each.host for each in github_over_tls.asked if each.repository == "a/engine"} == {host}
     assert all(
         "Authorization" not in each.headers
-        for each in github.asked
+        for each in github_over_tls.asked
         if each.repository == "a/engine"
     )
 
 
 def test_a_mirror_of_the_operator_is_not_shown_it(
-    github: GitServer, repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    github_over_tls: GitServer,
+    repository: Repository,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The token belongs to GitHub's address, not to what the operator put in its place."""
     config = tmp_path / "gitconfig"
     config.write_text('[url "https://evil.example/"]\n\tinsteadOf = https://github.com/\n')
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
     git_network.remote_refs(URL, token=TOKEN)
-    assert set(shown(github)) == {("evil.example", None)}
+    assert set(shown(github_over_tls)) == {("evil.example", None)}
 
 
 def test_no_argument_variable_or_file_holds_it(
-    github: GitServer, repository: Repository, network: Path
+    github_over_tls: GitServer, repository: Repository, network: Path
 ) -> None:
     """While git hangs, its processes are looked at; the file system has nothing either."""
-    github.faults["a/engine"] = Fault(hang=True)
+    github_over_tls.faults["a/engine"] = Fault(hang=True)
 
     def look() -> None:
         with pytest.raises(Transient):
@@ -142,8 +128,8 @@ def test_no_argument_variable_or_file_holds_it(
 
     asking = threading.Thread(target=look)
     asking.start()
-    wait_for(lambda: github.asked, seconds=20, what="git to ask")
-    assert github.asked[0].headers["Authorization"] == SHOWN
+    wait_for(lambda: github_over_tls.asked, seconds=20, what="git to ask")
+    assert github_over_tls.asked[0].headers["Authorization"] == SHOWN
     pair = SHOWN.removeprefix("Basic ").encode()
     seen = 0
     for place in Path("/proc").glob("[0-9]*"):
@@ -156,9 +142,9 @@ def test_no_argument_variable_or_file_holds_it(
             assert SECRET.encode() not in words
             assert pair not in words
     assert seen >= 2
-    github.released.set()
+    github_over_tls.released.set()
     asking.join(30)
-    github.faults.clear()
+    github_over_tls.faults.clear()
     git_network.update(network, URL, 1, token=TOKEN)
     for word in (SECRET, pair.decode()):
         found = subprocess.run(["grep", "-rl", word, str(network)], capture_output=True, text=True)
