@@ -20,9 +20,8 @@ from typing import IO
 from pydantic import SecretStr
 
 from jobs import git_token
-from jobs.errors import JobFailure, Permanent, Transient, UsageError
+from jobs.errors import Permanent, Transient, UsageError, disk_full
 from jobs.git_hardening import command, environment, protocols_for
-from jobs.model import Blame
 
 QUICK_SECONDS = 60.0
 NETWORK_SECONDS = 3600.0
@@ -194,12 +193,7 @@ def _fault(said: str, url: str | None, *, has_token: bool) -> Exception:
     reasons = [line for line in lines if re.match(r"(fatal|error|remote):", line)]
     last = _printable((reasons or lines or ["git failed and said nothing"])[-1])[:300]
     if FULL_DISK.search(said):
-        return JobFailure(
-            last,
-            failure_class="disk_full",
-            blame=Blame.INFRASTRUCTURE,
-            advice="Free disk space on the worker, then retry the job.",
-        )
+        return disk_full(last)
     if url is None:
         return Permanent(last, advice="Look at the repository by hand.")
     if "not allowed" in said and "transport" in said:

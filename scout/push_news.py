@@ -5,7 +5,7 @@ It refuses to guess: where the history before the push was lost, nothing is clai
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -74,28 +74,9 @@ def _new(
 
 def _moved(place: Place, ref: str, before: str, after: str, view: View) -> RefNews:
     """A push of which only the new end is known: the history before it was lost here."""
-    name = ref.removeprefix(BRANCH)
-    facts: dict[str, Any] = {
-        "ref": ref,
-        "before": before,
-        "after": after,
-        "forced": None,
-        "is_default": name == place.default_branch,
-        "new_patches": None,
-        "new_authors": [],
-        "files_hot": [],
-        "subjects": [],
-        **_standing(after, view),
-    }
-    key, former = keys_of("push", f"{ref}:{after}", place.names)
-    return RefNews(
-        "fork_pushed",
-        key,
-        f"{place.engine}: {name} moved to {after[:9]}, what came before is not known here",
-        facts_of(place, facts),
-        happened_at=when(view.graph, after),
-        former=former,
-    )
+    facts = {"forced": None, "new_patches": None}
+    how = f"moved to {after[:9]}, what came before is not known here"
+    return _told(place, ref, before, after, view, facts, how)
 
 
 def _pushed(
@@ -108,29 +89,48 @@ def _pushed(
     forced: bool,
     fresh: Sequence[CommitFacts],
 ) -> RefNews:
-    name = ref.removeprefix(BRANCH)
     touched = view.changed_paths([commit.sha for commit in fresh]) if fresh else ()
     hot = sorted(path for path in touched if path.startswith(HOT_PATHS))
     authors = sorted({commit.author for commit in fresh})
-    facts: dict[str, Any] = {
-        "ref": ref,
-        "before": before,
-        "after": after,
+    facts = {
         "forced": forced,
-        "is_default": name == place.default_branch,
         "new_patches": len(fresh),
         "new_authors": authors[:LISTED],
         "files_hot": hot[:LISTED],
         "subjects": [commit.subject for commit in fresh[:LISTED]],
+    }
+    verb = "force-pushed" if forced else "pushed"
+    how = f"{verb} to {after[:9]}, {counted(len(fresh), 'new ')}"
+    return _told(place, ref, before, after, view, facts, how)
+
+
+def _told(
+    place: Place,
+    ref: str,
+    before: str,
+    after: str,
+    view: View,
+    facts: Mapping[str, Any],
+    how: str,
+) -> RefNews:
+    name = ref.removeprefix(BRANCH)
+    key, former = keys_of("push", f"{ref}:{after}", place.names)
+    everything = {
+        "ref": ref,
+        "before": before,
+        "after": after,
+        "is_default": name == place.default_branch,
+        "new_authors": [],
+        "files_hot": [],
+        "subjects": [],
+        **facts,
         **_standing(after, view),
     }
-    how = "force-pushed" if forced else "pushed"
-    key, former = keys_of("push", f"{ref}:{after}", place.names)
     return RefNews(
         "fork_pushed",
         key,
-        f"{place.engine}: {name} {how} to {after[:9]}, {counted(len(fresh), 'new ')}",
-        facts_of(place, facts),
+        f"{place.engine}: {name} {how}",
+        facts_of(place, everything),
         happened_at=when(view.graph, after),
         former=former,
     )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlmodel import Session, col, select
 
 from jobs.errors import UsageError, did_you_mean
 from jobs.tables import EngineRow, EventRow, ModelFileRow, RevisionRow, RigRow, StackRow
+
+Row = TypeVar("Row", EngineRow, ModelFileRow, RigRow, StackRow)
 
 SHORTEST_SHA = 7
 NOTHING_WATCHED = "nothing is watched yet: run `forkscout watchlist import demo`"
@@ -25,10 +27,7 @@ def engines(session: Session, *, retired: bool = False) -> list[EngineRow]:
 
 def engine_named(session: Session, name: str) -> EngineRow:
     """The engine of that name, retired or not."""
-    row = session.exec(select(EngineRow).where(EngineRow.name == name)).first()
-    if row is None:
-        raise _unknown(session, "engine", name, col(EngineRow.name))
-    return row
+    return _named(session, EngineRow, "engine", name)
 
 
 def lock_engine(session: Session, engine_id: int) -> EngineRow:
@@ -172,10 +171,7 @@ def model_files(session: Session) -> list[ModelFileRow]:
 
 def model_named(session: Session, name: str) -> ModelFileRow:
     """The weight file of that name."""
-    row = session.exec(select(ModelFileRow).where(ModelFileRow.name == name)).first()
-    if row is None:
-        raise _unknown(session, "model", name, col(ModelFileRow.name))
-    return row
+    return _named(session, ModelFileRow, "model", name)
 
 
 def upsert_model_file(
@@ -199,10 +195,7 @@ def rigs(session: Session) -> list[RigRow]:
 
 def rig_named(session: Session, name: str) -> RigRow:
     """The rig of that name."""
-    row = session.exec(select(RigRow).where(RigRow.name == name)).first()
-    if row is None:
-        raise _unknown(session, "rig", name, col(RigRow.name))
-    return row
+    return _named(session, RigRow, "rig", name)
 
 
 def ensure_rig(
@@ -225,10 +218,7 @@ def stacks(session: Session, *, engine_id: int | None = None) -> list[StackRow]:
 
 def stack_named(session: Session, name: str) -> StackRow:
     """The stack of that name."""
-    row = session.exec(select(StackRow).where(StackRow.name == name)).first()
-    if row is None:
-        raise _unknown(session, "stack", name, col(StackRow.name))
-    return row
+    return _named(session, StackRow, "stack", name)
 
 
 def upsert_stack(
@@ -262,6 +252,13 @@ def _upsert(
     session.add(row)
     session.flush()
     return row, bool(different)
+
+
+def _named(session: Session, table: type[Row], kind: str, name: str) -> Row:
+    row = session.exec(select(table).where(table.name == name)).first()
+    if row is None:
+        raise _unknown(session, kind, name, col(table.name))
+    return row
 
 
 def _unknown(session: Session, kind: str, name: str, column: Any) -> UsageError:

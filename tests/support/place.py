@@ -11,6 +11,7 @@ from jobs.control import Control
 from jobs.model import Step
 from workers.bubblewrap import Bubblewrap
 from workers.proof import base_python, python_mounts
+from workers.running import Running
 from workers.sandbox import Limits, Mount, Sandbox
 from workers.steps import run_step
 from workers.uncaged import Uncaged
@@ -68,6 +69,12 @@ class Place:
             control=self.control,
             marker=MARKER,
             on_line=self.lines.append,
+        )
+
+    def start(self, program: str) -> Running:
+        """A program that runs on beside the test."""
+        return self.sandbox.start(
+            self.step(program), self.mounts, log=self.log, limits=Limits(), marker=MARKER
         )
 
     def pulse(self) -> int:

@@ -17,7 +17,7 @@ from support.waiting import wait_for
 
 from jobs.errors import Stopped
 from workers import processes
-from workers.sandbox import Limits, Sandbox
+from workers.sandbox import Sandbox
 
 
 @BOTH
@@ -49,9 +49,7 @@ def test_a_polite_stop_lets_the_server_say_goodbye(place: Place) -> None:
         "signal.signal(signal.SIGTERM, lambda *_: (os.write(1, b'bye\\n'), sys.exit(0)))\n"
         "print('up', flush=True)\nwhile True: time.sleep(1)"
     )
-    with place.sandbox.start(
-        place.step(program), place.mounts, log=place.log, limits=Limits(), marker=MARKER
-    ) as running:
+    with place.start(program) as running:
         wait_for(lambda: place.log.read_text() == "up\n")
         started = time.monotonic()
         running.stop(grace_seconds=20)
@@ -63,13 +61,7 @@ def test_a_polite_stop_lets_the_server_say_goodbye(place: Place) -> None:
 @BOTH
 def test_a_tree_knows_its_own(place: Place) -> None:
     """A daemon of the step belongs to the tree; this test's process and a stranger do not."""
-    with place.sandbox.start(
-        place.step(DAEMON + "\ntime.sleep(60)"),
-        place.mounts,
-        log=place.log,
-        limits=Limits(),
-        marker=MARKER,
-    ) as running:
+    with place.start(DAEMON + "\ntime.sleep(60)") as running:
         wait_for(lambda: "daemon is up" in place.log.read_text())
         tree = running.members()
         assert len([p for p in tree if "pulse" in " ".join(p.cmdline())]) >= 2
@@ -82,13 +74,7 @@ def test_a_tree_knows_its_own(place: Place) -> None:
 @BOTH
 def test_ending_one_step_spares_the_jobs_other_steps(place: Place) -> None:
     """A server keeps running while the same job runs and ends another step."""
-    with place.sandbox.start(
-        place.step("import time; time.sleep(60)"),
-        place.mounts,
-        log=place.log,
-        limits=Limits(),
-        marker=MARKER,
-    ) as server:
+    with place.start("import time; time.sleep(60)") as server:
         place.run("print('other')")
         assert server.poll() is None
 
@@ -96,13 +82,7 @@ def test_ending_one_step_spares_the_jobs_other_steps(place: Place) -> None:
 @BOTH
 def test_leftovers_of_an_earlier_life_are_found_by_their_marker(place: Place) -> None:
     """A worker that starts again ends what its predecessor's job left running, and only that."""
-    with place.sandbox.start(
-        place.step(DAEMON + "\ntime.sleep(60)"),
-        place.mounts,
-        log=place.log,
-        limits=Limits(),
-        marker=MARKER,
-    ) as running:
+    with place.start(DAEMON + "\ntime.sleep(60)") as running:
         wait_for(lambda: place.log.exists() and "daemon is up" in place.log.read_text())
         assert processes.kill_marked(f"{MARKER}0") == 0
         assert processes.sweep_marker(f"test-{os.getpid()}/") >= 2
