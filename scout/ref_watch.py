@@ -34,7 +34,7 @@ from scout.watch import Summary, Trouble
 
 SOURCE = "git_refs"
 SCHEMA_VERSION = 1
-LOOKS_AT_ONCE = 4
+LOOKS_AT_ONCE = 8
 """Lists asked for at the same time: most of a look is waiting for the other side."""
 _log = structlog.get_logger(__name__)
 
@@ -87,6 +87,8 @@ def watch_refs(
             troubles.append(_trouble(name, error))
             with writing(database) as session:
                 refs.note_failure(session, _key(kin[name]), now())
+    with writing(database) as session:
+        refs.note_answers(session, [_key(kin[name]) for name in seen], now())
     new, more = _tell(this, kin, seen)
     looked = {name: _heads(kin[name], commits) for name, commits in seen.items()}
     return Summary(looked, tuple(new), (*troubles, *more))
@@ -134,9 +136,9 @@ def _look(this: _Round, source: RefSource, kin: Kin) -> _Look:
 
 
 def _note(this: _Round, kin: Kin, look: _Look) -> tuple[Kin, Mapping[str, str]]:
-    with writing(this.database) as session:
-        refs.note_answer(session, _key(kin), this.now())
-        refs.name_default_branch(session, kin.repository, look.default_branch)
+    if look.default_branch != kin.default_branch:
+        with writing(this.database) as session:
+            refs.name_default_branch(session, kin.repository, look.default_branch)
     if look.seen.refused:
         _log.warning("ref names refused", engine=kin.name, count=look.seen.refused)
     return replace(kin, default_branch=look.default_branch), look.seen.commits
