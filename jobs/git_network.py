@@ -45,6 +45,17 @@ class Tips:
     refused: int = 0
 
 
+@dataclass(frozen=True)
+class Held:
+    """Full ref name to object as fetched, and to the commit it stands for where it is one."""
+
+    objects: Mapping[str, str]
+    commits: Mapping[str, str]
+
+
+NOTHING = Held({}, {})
+
+
 def is_readable(ref: str) -> bool:
     """Whether a branch or tag has a name that can be shown, stored and typed."""
     return (
@@ -95,35 +106,45 @@ def update(
     url: str,
     number: int,
     *,
+    held: Held | None = None,
     tick: Callable[[], None] | None = None,
     token: SecretStr | None = None,
 ) -> Tips:
     """Bring the namespace of repository `number` up to date; fetches only when a ref moved.
 
+    `held` is what `held_by` said of it: where the remote says the same, nothing else is read.
     Raises `Transient` where the remote forgot all its branches: that is doubt, not a deletion.
     """
     listed, refused = remote_refs(url, token=token)
+    if held is not None and listed == held.objects:
+        return Tips(held.commits, refused=refused)
     network.parent.mkdir(parents=True, exist_ok=True)
     with locked(network):
         _ensure(network)
-        held, tips_held = _refs(network, number)
-        if any(ref.startswith(BRANCH) for ref in held) and not any(
+        here = _held(network, _namespace(number)).get(number, NOTHING)
+        if any(ref.startswith(BRANCH) for ref in here.objects) and not any(
             ref.startswith(BRANCH) for ref in listed
         ):
             raise Transient(f"{url} shows no branches", advice="It is tried again later.")
-        moved = {ref for ref in held.keys() | listed.keys() if held.get(ref) != listed.get(ref)}
+        old = here.objects
+        moved = {ref for ref in old.keys() | listed.keys() if old.get(ref) != listed.get(ref)}
         if moved:
-            left = [held[ref] for ref in moved if ref in held]
+            left = [old[ref] for ref in moved if ref in old]
             _fetch(network, url, number, left, tick=tick, token=token)
             if len(moved) > PACK_ABOVE_REFS:
                 ask(["pack-refs", "--all"], mirror=network)
-        now = tips(network, number) if moved else tips_held
+        now = tips(network, number) if moved else here.commits
         return Tips(now, fetched=bool(moved), refused=refused)
 
 
-def tips(network: Path, number: int) -> dict[str, str]:
+def tips(network: Path, number: int) -> Mapping[str, str]:
     """Full ref name to commit of repository `number`, tags peeled; other objects are left out."""
-    return _refs(network, number)[1]
+    return _held(network, _namespace(number)).get(number, NOTHING).commits
+
+
+def held_by(network: Path) -> dict[int, Held]:
+    """What is held of each repository, by its number."""
+    return _held(network, "refs/remotes/") if (network / "HEAD").exists() else {}
 
 
 def read_files(
@@ -263,21 +284,20 @@ def _change_refs(network: Path, lines: Sequence[str]) -> None:
         ask(["update-ref", "--no-deref", "--stdin"], mirror=network, text=text)
 
 
-def _refs(network: Path, number: int) -> tuple[dict[str, str], dict[str, str]]:
-    """Full ref name to object as fetched, and to the commit it stands for where it is one."""
-    room = _namespace(number)
+def _held(network: Path, under: str) -> dict[int, Held]:
     form = "%(refname)%00%(objecttype)%00%(objectname)%00%(*objecttype)%00%(*objectname)"
-    output = ask(["for-each-ref", f"--format={form}", room], mirror=network)
-    held: dict[str, str] = {}
-    commits: dict[str, str] = {}
+    output = ask(["for-each-ref", f"--format={form}", under], mirror=network)
+    found: dict[int, tuple[dict[str, str], dict[str, str]]] = {}
     for line in filter(None, output.split("\n")):
         name, kind, sha, peeled_kind, peeled = line.split("\0")
-        ref = f"refs/{name.removeprefix(room)}"
+        number, _, rest = name.removeprefix("refs/remotes/").partition("/")
+        objects, commits = found.setdefault(int(number), ({}, {}))
+        ref = f"refs/{rest}"
         if is_readable(ref):
-            held[ref] = sha
+            objects[ref] = sha
             if "commit" in (kind, peeled_kind):
                 commits[ref] = sha if kind == "commit" else peeled
-    return held, commits
+    return {number: Held(*both) for number, both in found.items()}
 
 
 def _is_here(network: Path, sha: str) -> bool:

@@ -20,7 +20,7 @@ from sqlmodel import Session
 from jobs.db import reading, writing
 from jobs.errors import ScoutError
 from jobs.git import repo_url
-from jobs.git_network import BRANCH
+from jobs.git_network import BRANCH, Held, held_by
 from jobs.store import catalog, refs
 from scout import neighbours
 from scout.capability_news import capability_news
@@ -49,6 +49,7 @@ class _Round:
     now: Callable[[], datetime]
     sources: Mapping[str, RefSource]
     token: SecretStr | None
+    held: Mapping[int, Held]
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def watch_refs(
     token: SecretStr | None = None,
 ) -> Summary:
     """Look at every engine that has a repository once and record what moved."""
-    this = _Round(database, history, network, now, sources, token)
+    this = _Round(database, history, network, now, sources, token, held_by(network))
     waiting = _prepare(this)
     with reading(database) as session:
         kin = kindred(session)
@@ -129,8 +130,14 @@ def _looks(
 
 
 def _look(this: _Round, source: RefSource, kin: Kin) -> _Look:
-    watched, number = _watched(kin), kin.repository
-    found = source.look(watched, network=this.network, number=number, token=this.token)
+    watched = _watched(kin)
+    found = source.look(
+        watched,
+        network=this.network,
+        number=kin.repository,
+        held=this.held.get(kin.repository),
+        token=this.token,
+    )
     default = kin.default_branch or source.default_branch(watched, token=this.token)
     return _Look(found, default)
 

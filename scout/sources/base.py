@@ -9,6 +9,8 @@ from typing import Any, Protocol
 
 from pydantic import SecretStr
 
+from jobs.git_network import Held
+
 
 @dataclass(frozen=True)
 class Watched:
@@ -61,9 +63,15 @@ class RefSource(Protocol):
         """Whether this source knows the repository of `engine`."""
 
     def look(
-        self, engine: Watched, *, network: Path, number: int, token: SecretStr | None = None
+        self,
+        engine: Watched,
+        *,
+        network: Path,
+        number: int,
+        held: Held | None = None,
+        token: SecretStr | None = None,
     ) -> RefsSeen:
-        """All refs now, their history brought into `network` under `number`.
+        """All refs now, their history brought into `network` under `number`, where `held` is.
 
         Raises `ScoutError` where the place gave no complete answer; never reads absence into one.
         """

@@ -8,6 +8,7 @@ from pydantic import SecretStr
 
 from jobs import git_network
 from jobs.git import repo_url
+from jobs.git_network import Held
 from scout.sources.base import RefsSeen, Watched
 
 
@@ -17,11 +18,16 @@ def watches(engine: Watched) -> bool:
 
 
 def look(
-    engine: Watched, *, network: Path, number: int, token: SecretStr | None = None
+    engine: Watched,
+    *,
+    network: Path,
+    number: int,
+    held: Held | None = None,
+    token: SecretStr | None = None,
 ) -> RefsSeen:
     """What the branches and tags are now; their history is in the network when this returns."""
     url = repo_url(engine.repo or "")
-    found = git_network.update(network, url, number, token=token)
+    found = git_network.update(network, url, number, held=held, token=token)
     return RefsSeen(found.commits, found.refused)
 
 
