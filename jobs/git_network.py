@@ -18,12 +18,27 @@ from pydantic import SecretStr
 
 from jobs.errors import Permanent, Transient, UsageError
 from jobs.git import checked_url, drop_stale_locks, locked
+from jobs.git_held import BRANCH, TAG, Held, held_by, held_of, is_readable, namespace, tips
 from jobs.git_process import ask
 from jobs.git_refs import FULL_SHA
 
+__all__ = [
+    "BRANCH",
+    "SEEN",
+    "TAG",
+    "Held",
+    "Tips",
+    "default_branch",
+    "file_ids",
+    "held_by",
+    "is_readable",
+    "read_files",
+    "remote_refs",
+    "tips",
+    "update",
+]
+
 SEEN = "refs/forkscout/seen/"
-BRANCH, TAG = "refs/heads/", "refs/tags/"
-NAME_LENGTH = 200
 REFS_LIMIT = 20_000  # upstream has about 7,000 tags
 COMMITS_LIMIT = 100_000  # commits a single repository may bring; llama.cpp has 10,000 in all
 COMMITS_BYTES_LIMIT = 64 * 2**20  # all of llama.cpp's commit messages are 10 MB
@@ -32,7 +47,6 @@ FILE_BYTES_LIMIT = 4 * 2**20  # the largest source we read has 0.2 MB
 PACK_ABOVE_REFS = 200
 # Git may die of the pipe to the fetch that it was refused, before it can say what it lacks.
 ABSENT = (1, 128, -signal.SIGPIPE)
-_NAME = re.compile(r"refs/(heads|tags)/(?![-.])[^\s~^:?*\[\\]+")
 
 
 @dataclass(frozen=True)
@@ -43,28 +57,6 @@ class Tips:
     commits: Mapping[str, str]
     fetched: bool = False
     refused: int = 0
-
-
-@dataclass(frozen=True)
-class Held:
-    """Full ref name to object as fetched, and to the commit it stands for where it is one."""
-
-    objects: Mapping[str, str]
-    commits: Mapping[str, str]
-
-
-NOTHING = Held({}, {})
-
-
-def is_readable(ref: str) -> bool:
-    """Whether a branch or tag has a name that can be shown, stored and typed."""
-    return (
-        len(ref) <= NAME_LENGTH
-        and ref.isprintable()
-        and _NAME.fullmatch(ref) is not None
-        and not any(bad in ref for bad in ("..", "@{", "//", "/."))
-        and not ref.endswith((".lock", "/", "."))
-    )
 
 
 def remote_refs(url: str, *, token: SecretStr | None = None) -> tuple[dict[str, str], int]:
@@ -121,7 +113,7 @@ def update(
     network.parent.mkdir(parents=True, exist_ok=True)
     with locked(network):
         _ensure(network)
-        here = _held(network, _namespace(number)).get(number, NOTHING)
+        here = held_of(network, number)
         if any(ref.startswith(BRANCH) for ref in here.objects) and not any(
             ref.startswith(BRANCH) for ref in listed
         ):
@@ -135,16 +127,6 @@ def update(
                 ask(["pack-refs", "--all"], mirror=network)
         now = tips(network, number) if moved else here.commits
         return Tips(now, fetched=bool(moved), refused=refused)
-
-
-def tips(network: Path, number: int) -> Mapping[str, str]:
-    """Full ref name to commit of repository `number`, tags peeled; other objects are left out."""
-    return _held(network, _namespace(number)).get(number, NOTHING).commits
-
-
-def held_by(network: Path) -> dict[int, Held]:
-    """What is held of each repository, by its number."""
-    return _held(network, "refs/remotes/") if (network / "HEAD").exists() else {}
 
 
 def read_files(
@@ -235,7 +217,7 @@ def _fetch(
     drop_stale_locks(network)
     _change_refs(network, [f"update {SEEN}{sha} {sha}" for sha in set(left)])
     ask(["config", "remote.origin.url", checked_url(url)], mirror=network)
-    room = _namespace(number)
+    room = namespace(number)
     ask(
         [
             *("fetch", "--progress", "--prune", "--no-tags", "--no-auto-maintenance"),
@@ -284,22 +266,6 @@ def _change_refs(network: Path, lines: Sequence[str]) -> None:
         ask(["update-ref", "--no-deref", "--stdin"], mirror=network, text=text)
 
 
-def _held(network: Path, under: str) -> dict[int, Held]:
-    form = "%(refname)%00%(objecttype)%00%(objectname)%00%(*objecttype)%00%(*objectname)"
-    output = ask(["for-each-ref", f"--format={form}", under], mirror=network)
-    found: dict[int, tuple[dict[str, str], dict[str, str]]] = {}
-    for line in filter(None, output.split("\n")):
-        name, kind, sha, peeled_kind, peeled = line.split("\0")
-        number, _, rest = name.removeprefix("refs/remotes/").partition("/")
-        objects, commits = found.setdefault(int(number), ({}, {}))
-        ref = f"refs/{rest}"
-        if is_readable(ref):
-            objects[ref] = sha
-            if "commit" in (kind, peeled_kind):
-                commits[ref] = sha if kind == "commit" else peeled
-    return {number: Held(*both) for number, both in found.items()}
-
-
 def _is_here(network: Path, sha: str) -> bool:
     """Asked without any transport, so that looking never fetches."""
     return bool(ask(["cat-file", "-t", sha], mirror=network, empty_codes=ABSENT).strip())
@@ -319,7 +285,3 @@ def _bounded(network: Path, tick: Callable[[], None] | None) -> Callable[[], Non
             )
 
     return watch
-
-
-def _namespace(number: int) -> str:
-    return f"refs/remotes/{int(number)}/"
