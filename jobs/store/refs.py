@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from sqlmodel import Session, col, func, select
+from sqlmodel import Session, col, delete, func, select
 
 from jobs.sightings import RefRow, RepositoryRow, SourceStateRow
 from jobs.tables import EngineRow
@@ -30,6 +30,9 @@ def repository_of(session: Session, engine: EngineRow, now: datetime) -> Reposit
     row = row or session.exec(by_name.order_by(col(RepositoryRow.id))).first()
     if row is None:
         row = RepositoryRow(full_name=name, first_seen_at=now, last_seen_at=now)
+    elif row.engine_id is None:
+        # As a candidate only its own refs were kept; as an engine it is seen for the first time.
+        forget_refs(session, row.id or 0)
     row.engine_id, row.tier = engine.id, min(row.tier, WATCHED_TIER)
     session.add(row)
     session.flush()
@@ -82,6 +85,11 @@ def record_refs(
         if name not in seen and row.gone_at is None:
             row.gone_at = row.changed_at = now
     session.flush()
+
+
+def forget_refs(session: Session, repository_id: int) -> None:
+    """Drop all refs of a repository: its next look is a first sight."""
+    session.exec(delete(RefRow).where(col(RefRow.repository_id) == repository_id))
 
 
 def source_state(session: Session, key: str, now: datetime) -> SourceStateRow:
