@@ -186,6 +186,7 @@ def read_files(
     with locked(network):
         missing = [blob for blob in sorted(set(named.values())) if not _is_here(network, blob)]
         if missing:
+            _drop_partial_packs(network)
             ask(["config", "remote.origin.url", checked_url(url)], mirror=network)
             ask(
                 [
@@ -253,6 +254,7 @@ def _fetch(
     tick: Callable[[], None] | None,
 ) -> None:
     drop_stale_locks(network)
+    _drop_partial_packs(network)
     is_candidate = room.startswith(CANDIDATES)
     kept = f"{room}{LEFT}" if is_candidate else SEEN
     _change_refs(network, [f"update {kept}{sha} {sha}" for sha in set(left)])
@@ -336,6 +338,12 @@ def _listed(network: Path, room: str, number: int, form: str) -> list[list[str]]
 def _is_here(network: Path, sha: str) -> bool:
     """Asked without any transport, so that looking never fetches."""
     return bool(ask(["cat-file", "-t", sha], mirror=network, empty_codes=(1, 128)).strip())
+
+
+def _drop_partial_packs(network: Path) -> None:
+    """We hold the network's lock: what is still arriving belongs to a git that was stopped."""
+    for path in (network / "objects" / "pack").glob("tmp_*"):
+        path.unlink(missing_ok=True)
 
 
 def _bounded(network: Path, tick: Callable[[], None] | None) -> Callable[[], None]:

@@ -54,6 +54,20 @@ def repositories(
     return list(session.exec(query.order_by(col(RepositoryRow.tier), col(RepositoryRow.id))))
 
 
+def candidates(session: Session, *, furthest_tier: int, limit: int) -> list[RepositoryRow]:
+    """Repositories that no engine is built from, closest tier first, then the latest push."""
+    query = select(RepositoryRow).where(
+        RepositoryRow.state == KNOWN,
+        col(RepositoryRow.engine_id).is_(None),
+        col(RepositoryRow.github_id).is_not(None),
+        col(RepositoryRow.disabled).is_(False),
+        col(RepositoryRow.tier) <= furthest_tier,
+    )
+    latest = col(RepositoryRow.pushed_at).desc().nulls_last()
+    order = (col(RepositoryRow.tier), latest, col(RepositoryRow.id))
+    return list(session.exec(query.order_by(*order).limit(limit)))
+
+
 def asked_for_forks(session: Session, *, closest_tier: int) -> list[RepositoryRow]:
     """Repositories whose forks may be listed: closely watched ones and those that have forks."""
     query = select(RepositoryRow).where(

@@ -1,0 +1,318 @@
+"""The loop around forks that nobody builds: list those somebody pushed to, fetch, judge, tell.
+
+A fork's first sight is its baseline, and no news of it builds anything. One failure stops no other,
+and no fork holds the network longer than its time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Protocol
+
+import structlog
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+from jobs import git_network
+from jobs.db import reading, writing
+from jobs.errors import Permanent, ScoutError, Transient
+from jobs.git import repo_url
+from jobs.git_network import BRANCH, TAG
+from jobs.sightings import RepositoryRow, SourceStateRow
+from jobs.store import catalog, forks, refs, source_states, standings
+from scout.candidate_news import candidate_news
+from scout.candidate_values import SOURCE, Candidate, due, key_of
+from scout.github.governor import Tier
+from scout.history import GitHistory, History
+from scout.kinship import Kin, kindred, root_of
+from scout.ref_values import RefNews
+from scout.sources import git_refs
+from scout.sources.base import RefsSeen
+from scout.watch import Trouble
+from scout.yardsticks import Member, Yardstick, facts_of, yardstick
+
+SCHEMA_VERSION = 1
+KEPT = 2_000
+"""Candidates whose history is held; of more, those pushed to last."""
+COUNT, SECONDS = 20, 20.0
+"""What one round of the schedule looks at, and how long it starts new looks."""
+LONGEST_SECONDS = 60.0
+"""How long one candidate may take: the watched engines wait for the network as long."""
+REFUSED_FOR = timedelta(hours=24)
+DROPPED_AFTER = timedelta(days=30)
+DROPS = 20
+
+_log = structlog.get_logger(__name__)
+
+
+class Source(Protocol):
+    """How a candidate's refs are seen; `scout.sources.git_refs` is one."""
+
+    def look_at_candidate(
+        self,
+        repo: str,
+        *,
+        network: Path,
+        number: int,
+        known: Sequence[str],
+        tick: Callable[[], None],
+    ) -> RefsSeen:
+        """All refs now; fetched where a branch stands at a commit that is not `known`."""
+
+
+@dataclass(frozen=True)
+class CandidateRound:
+    """One round: forks looked at, what is new, what failed, how many are still due."""
+
+    looked: tuple[str, ...] = ()
+    new: tuple[RefNews, ...] = ()
+    troubles: tuple[Trouble, ...] = ()
+    left: int = 0
+
+
+@dataclass(frozen=True)
+class _Round:
+    database: Engine
+    network: Path
+    now: Callable[[], datetime]
+    source: Source
+
+    def history(self, started: datetime) -> History:
+        return GitHistory(self.network, self.tick(started))
+
+    def tick(self, started: datetime) -> Callable[[], None]:
+        """Ends what one candidate does once its time is over."""
+
+        def check() -> None:
+            if (self.now() - started).total_seconds() > LONGEST_SECONDS:
+                raise Transient(
+                    f"it took longer than {LONGEST_SECONDS:g} s", advice="it is tried again later"
+                )
+
+        return check
+
+
+def look_at_candidates(
+    database: Engine,
+    *,
+    network: Path,
+    now: Callable[[], datetime],
+    count: int = COUNT,
+    seconds: float = SECONDS,
+    source: Source = git_refs,
+    on_look: Callable[[str], None] | None = None,
+) -> CandidateRound:
+    """Look at the candidates that are due, and write what was seen.
+
+    Where nothing is due, no process is started.
+    """
+    this = _Round(database, network, now, source)
+    until = now() + timedelta(seconds=seconds)
+    with reading(database) as session:
+        rows = forks.candidates(session, furthest_tier=Tier.CANDIDATE, limit=KEPT)
+        states = source_states.source_states(session, f"{SOURCE}:")
+        waiting = due(rows, states, now=now())
+        kin = kindred(session) if waiting else {}
+    _drop(this, {row.id or 0 for row in rows}, states)
+    troubles: list[Trouble] = []
+    seen: dict[int, Mapping[str, str]] = {}
+    asked: dict[int, Candidate] = {}
+    tried = 0
+    for row in waiting[:count]:
+        if now() >= until:
+            break
+        tried += 1
+        if on_look is not None:
+            on_look(row.full_name)
+        try:
+            with reading(database) as session:
+                one = _candidate(session, row, kin)
+            seen[one.repository], asked[one.repository] = _look(this, one, kin), one
+        except Exception as error:
+            troubles.append(_failed(this, row.full_name, row.id or 0, error))
+    new, more = _judge(this, asked, seen, kin)
+    failed = {each.engine for each in (*troubles, *more)}
+    looked = tuple(one.full_name for one in asked.values() if one.full_name not in failed)
+    if asked:
+        git_network.tidy(network)
+    return CandidateRound(looked, tuple(new), (*troubles, *more), len(waiting) - tried)
+
+
+def _candidate(session: Session, row: RepositoryRow, kin: Mapping[str, Kin]) -> Candidate:
+    ours = {one.github_id: one for one in kin.values() if one.github_id is not None}
+    root: str | None = None
+    at, steps = row.parent_github_id, 0
+    while root is None and at is not None and steps < forks.DEEPEST:
+        above = forks.repository(session, at)
+        root = root_of(ours[at].name, kin) if at in ours else None
+        at, steps = above.parent_github_id if above else None, steps + 1
+    top = ours.get(row.root_github_id or 0)
+    root = root or (root_of(top.name, kin) if top else None)
+    if root is None or kin[root].head is None:
+        raise Transient(
+            f"no upstream of {row.full_name} was seen",
+            advice="Watch the repository it was forked from, then look again.",
+        )
+    parent = forks.repository(session, row.parent_github_id) if row.parent_github_id else None
+    return Candidate(
+        repository=row.id or 0,
+        github_id=row.github_id or 0,
+        full_name=row.full_name,
+        root=root,
+        default_branch=row.default_branch,
+        pushed_at=row.pushed_at,
+        parent=_member(session, parent) if parent else None,
+        parent_name=parent.full_name if parent else "",
+        refs=refs.refs_of(session, row.id or 0),
+    )
+
+
+def _member(session: Session, row: RepositoryRow) -> Member:
+    known = refs.refs_of(session, row.id or 0)
+    head = known.get(f"{BRANCH}{row.default_branch}")
+    return Member(row.full_name, row.id or 0, row.github_id or 0, known, head)
+
+
+def _look(this: _Round, one: Candidate, kin: Mapping[str, Kin]) -> Mapping[str, str]:
+    """The fork's own refs: all its branches, and the tags it did not get from its elders."""
+    theirs = {**kin[one.root].refs}
+    above = one.parent.refs if one.parent else {}
+    found = this.source.look_at_candidate(
+        one.full_name,
+        network=this.network,
+        number=one.repository,
+        known=[*theirs.values(), *above.values()],
+        tick=this.tick(this.now()),
+    )
+    if found.refused:
+        _log.warning("ref names refused", repository=one.full_name, count=found.refused)
+    return {
+        ref: sha
+        for ref, sha in found.commits.items()
+        if not ref.startswith(TAG) or sha not in (theirs.get(ref), above.get(ref))
+    }
+
+
+def _judge(
+    this: _Round,
+    asked: Mapping[int, Candidate],
+    seen: Mapping[int, Mapping[str, str]],
+    kin: Mapping[str, Kin],
+) -> tuple[list[RefNews], list[Trouble]]:
+    new: list[RefNews] = []
+    troubles: list[Trouble] = []
+    for root in dict.fromkeys(one.root for one in asked.values()):
+        group = [one for one in asked.values() if one.root == root]
+        engines = {one.repository for one in kin.values()}
+        parents = [one.parent for one in group if one.parent]
+        members = [each for each in parents if each.repository not in engines and each.refs]
+        try:
+            yard = yardstick(
+                this.history(this.now()),
+                kin,
+                root,
+                members=members,
+                numbers=[one.repository for one in group],
+            )
+        except Exception as error:
+            troubles += [_failed(this, one.full_name, one.repository, error) for one in group]
+            continue
+        for one in group:
+            try:
+                new += _record(this, one, seen[one.repository], yard)
+            except Exception as error:
+                troubles.append(_failed(this, one.full_name, one.repository, error))
+    return new, troubles
+
+
+def _record(
+    this: _Round, one: Candidate, commits: Mapping[str, str], yard: Yardstick
+) -> list[RefNews]:
+    """Write refs, facts and events together; what another round wrote meanwhile is not new."""
+    history, url = this.history(this.now()), repo_url(one.full_name)
+    parent = one.parent.repository if one.parent else None
+    facts = facts_of(
+        yard,
+        history,
+        commits,
+        default_branch=one.default_branch,
+        parentage=yard.parentage(parent, named=one.parent_name),
+        url=url,
+    )
+    if facts is None and commits:
+        raise Transient("its history is not here", advice="it is fetched again at the next look")
+    news = candidate_news(one, commits, yard, history, url=url) if one.refs else []
+    with writing(this.database) as session:
+        state = source_states.lock_source_state(session, one.key, this.now())
+        if refs.refs_of(session, one.repository) != one.refs:
+            return []
+        refs.record_refs(session, one.repository, commits, this.now())
+        if facts is not None:
+            standings.keep_standing(
+                session,
+                one.repository,
+                branch=facts.branch,
+                head=facts.head,
+                now=this.now(),
+                git={**asdict(facts), "looked_at": this.now().isoformat()},
+            )
+        pushed_at = one.pushed_at.isoformat() if one.pushed_at else None
+        state.cursor = {"looked_at": this.now().isoformat(), "pushed_at": pushed_at}
+        state.failures, state.retry_at = 0, None
+        return [each for each in news if _write(session, one, each, this.now())]
+
+
+def _write(session: Session, one: Candidate, news: RefNews, now: datetime) -> bool:
+    event = catalog.add_event(
+        session,
+        key=news.key,
+        kind=news.kind,
+        title=news.title,
+        now=now,
+        happened_at=news.happened_at,
+        payload={
+            "source": SOURCE,
+            "schema_version": SCHEMA_VERSION,
+            "subject_id": one.repository,
+            "repo_id": one.github_id,
+            "full_name": one.full_name,
+            "evidence": {"url": repo_url(one.full_name), "sha": news.facts.get("after")},
+            "low_priority": True,
+            "facts": dict(news.facts),
+        },
+    )
+    return event is not None
+
+
+def _failed(this: _Round, name: str, repository: int, error: Exception) -> Trouble:
+    """Say it, and ask this one less and less often; what was refused for a day at least."""
+    with writing(this.database) as session:
+        refs.note_failure(session, key_of(repository), this.now())
+        state = refs.source_state(session, key_of(repository), this.now())
+        if isinstance(error, Permanent) and state.retry_at is not None:
+            state.retry_at = max(state.retry_at, this.now() + REFUSED_FOR)
+            session.add(state)
+    if isinstance(error, ScoutError):
+        return Trouble(name, error.message, error.advice)
+    _log.exception("candidate crashed", repository=name, exc_info=error)
+    return Trouble(name, f"our own fault: {error!r}", "please report this, with the log")
+
+
+def _drop(this: _Round, kept: set[int], states: Mapping[str, SourceStateRow]) -> None:
+    """Forget the history of what has long been no candidate; what is known of it stays."""
+    before = this.now() - DROPPED_AFTER
+    old = [
+        int(key.removeprefix(f"{SOURCE}:"))
+        for key, state in states.items()
+        if state.updated_at < before
+    ]
+    for number in [each for each in old if each not in kept][:DROPS]:
+        git_network.drop(this.network, number)
+        with writing(this.database) as session:
+            row = session.get(RepositoryRow, number)
+            if row is None or row.engine_id is None:
+                refs.forget_refs(session, number)
+            source_states.forget_source_state(session, key_of(number))
