@@ -20,30 +20,26 @@ from jobs import git_network
 from jobs.db import reading, writing
 from jobs.errors import Permanent, ScoutError, Transient
 from jobs.git import repo_url
-from jobs.git_network import BRANCH, TAG
-from jobs.sightings import RepositoryRow, SourceStateRow
-from jobs.store import catalog, forks, refs, source_states, standings
+from jobs.git_network import TAG
+from jobs.sightings import RepositoryRow
+from jobs.store import catalog, refs, source_states, standings
 from scout.candidate_news import candidate_news
+from scout.candidate_rows import candidate, known, long_gone
 from scout.candidate_values import SOURCE, Candidate, due, key_of
-from scout.github.governor import Tier
 from scout.history import GitHistory, History
-from scout.kinship import Kin, kindred, root_of
+from scout.kinship import Kin, kindred
 from scout.ref_values import RefNews
 from scout.sources import git_refs
 from scout.sources.base import RefsSeen
 from scout.watch import Trouble
-from scout.yardsticks import Member, Yardstick, facts_of, yardstick
+from scout.yardsticks import Yardstick, facts_of, yardstick
 
 SCHEMA_VERSION = 1
-KEPT = 2_000
-"""Candidates whose history is held; of more, those pushed to last."""
 COUNT, SECONDS = 20, 20.0
 """What one round of the schedule looks at, and how long it starts new looks."""
 LONGEST_SECONDS = 60.0
 """How long one candidate may take: the watched engines wait for the network as long."""
 REFUSED_FOR = timedelta(hours=24)
-DROPPED_AFTER = timedelta(days=30)
-DROPS = 20
 
 _log = structlog.get_logger(__name__)
 
@@ -112,11 +108,10 @@ def look_at_candidates(
     this = _Round(database, network, now, source)
     until = now() + timedelta(seconds=seconds)
     with reading(database) as session:
-        rows = forks.candidates(session, furthest_tier=Tier.CANDIDATE, limit=KEPT)
-        states = source_states.source_states(session, f"{SOURCE}:")
+        rows, states = known(session)
         waiting = due(rows, states, now=now())
         kin = kindred(session) if waiting else {}
-    _drop(this, {row.id or 0 for row in rows}, states)
+    _drop(this, long_gone(rows, states, now()))
     troubles: list[Trouble] = []
     seen: dict[int, Mapping[str, str]] = {}
     asked: dict[int, Candidate] = {}
@@ -129,7 +124,7 @@ def look_at_candidates(
             on_look(row.full_name)
         try:
             with reading(database) as session:
-                one = _candidate(session, row, kin)
+                one = candidate(session, row, kin)
             seen[one.repository], asked[one.repository] = _look(this, one, kin), one
         except Exception as error:
             troubles.append(_failed(this, row.full_name, row.id or 0, error))
@@ -139,41 +134,6 @@ def look_at_candidates(
     if asked:
         git_network.tidy(network)
     return CandidateRound(looked, tuple(new), (*troubles, *more), len(waiting) - tried)
-
-
-def _candidate(session: Session, row: RepositoryRow, kin: Mapping[str, Kin]) -> Candidate:
-    ours = {one.github_id: one for one in kin.values() if one.github_id is not None}
-    root: str | None = None
-    at, steps = row.parent_github_id, 0
-    while root is None and at is not None and steps < forks.DEEPEST:
-        above = forks.repository(session, at)
-        root = root_of(ours[at].name, kin) if at in ours else None
-        at, steps = above.parent_github_id if above else None, steps + 1
-    top = ours.get(row.root_github_id or 0)
-    root = root or (root_of(top.name, kin) if top else None)
-    if root is None or kin[root].head is None:
-        raise Transient(
-            f"no upstream of {row.full_name} was seen",
-            advice="Watch the repository it was forked from, then look again.",
-        )
-    parent = forks.repository(session, row.parent_github_id) if row.parent_github_id else None
-    return Candidate(
-        repository=row.id or 0,
-        github_id=row.github_id or 0,
-        full_name=row.full_name,
-        root=root,
-        default_branch=row.default_branch,
-        pushed_at=row.pushed_at,
-        parent=_member(session, parent) if parent else None,
-        parent_name=parent.full_name if parent else "",
-        refs=refs.refs_of(session, row.id or 0),
-    )
-
-
-def _member(session: Session, row: RepositoryRow) -> Member:
-    known = refs.refs_of(session, row.id or 0)
-    head = known.get(f"{BRANCH}{row.default_branch}")
-    return Member(row.full_name, row.id or 0, row.github_id or 0, known, head)
 
 
 def _look(this: _Round, one: Candidate, kin: Mapping[str, Kin]) -> Mapping[str, str]:
@@ -301,15 +261,9 @@ def _failed(this: _Round, name: str, repository: int, error: Exception) -> Troub
     return Trouble(name, f"our own fault: {error!r}", "please report this, with the log")
 
 
-def _drop(this: _Round, kept: set[int], states: Mapping[str, SourceStateRow]) -> None:
+def _drop(this: _Round, numbers: Sequence[int]) -> None:
     """Forget the history of what has long been no candidate; what is known of it stays."""
-    before = this.now() - DROPPED_AFTER
-    old = [
-        int(key.removeprefix(f"{SOURCE}:"))
-        for key, state in states.items()
-        if state.updated_at < before
-    ]
-    for number in [each for each in old if each not in kept][:DROPS]:
+    for number in numbers:
         git_network.drop(this.network, number)
         with writing(this.database) as session:
             row = session.get(RepositoryRow, number)

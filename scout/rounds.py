@@ -19,6 +19,9 @@ from jobs.errors import ScoutError
 from jobs.station import Station
 from jobs.store import catalog, fleet
 from jobs.tables import JobRow
+from scout.candidate_rows import candidates_due
+from scout.candidates import CandidateRound, look_at_candidates
+from scout.engine_facts import keep_engine_facts
 from scout.history import GitHistory
 from scout.loading import apply
 from scout.reading import load
@@ -26,6 +29,7 @@ from scout.ref_watch import watch_refs
 from scout.watch import Summary, watch
 
 DEMO = "demo"
+CANDIDATES, CANDIDATES_MINUTES = "candidates", 1.0
 SCHEDULE = "scout"
 """The regular watching; other schedules are looks that somebody asked for."""
 
@@ -57,9 +61,34 @@ def look_and_plan(
         on_look=on_look,
     )
     summary = releases.joined(moves)
+    for problem in keep_engine_facts(database, history=GitHistory(settings.network), now=clock.now):
+        log.warning("ranking facts not worked out", cause=problem)
     with writing(database) as session:
         jobs = plan_events(session, clock.now())
     return summary, jobs
+
+
+def candidates_round(station: Station) -> CandidateRound | None:
+    """Look at forks that somebody pushed to; None where another round is at it."""
+    settings = station.settings
+    slot = fleet.slot_of(clock.now(), minutes=CANDIDATES_MINUTES)
+    if not settings.github_minutes or not candidates_due(station.database, clock.now()):
+        return None
+    with writing(station.database) as session:
+        if not fleet.take_slot(session, CANDIDATES, slot, clock.now()):
+            return None
+    found = look_at_candidates(station.database, network=settings.network, now=clock.now)
+    outcome = {
+        "looked": list(found.looked),
+        "new": [news.title for news in found.new],
+        "problems": [f"{t.engine}: {t.message}; {t.advice}".rstrip("; ") for t in found.troubles],
+        "left": found.left,
+    }
+    with writing(station.database) as session:
+        plan_events(session, clock.now())
+        fleet.close_slot(session, CANDIDATES, slot, {"state": "done", **outcome})
+    log.info("candidates looked at", looked=len(found.looked), new=len(found.new), left=found.left)
+    return found
 
 
 def watch_round(station: Station, schedule: str, slot: datetime) -> None:

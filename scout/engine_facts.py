@@ -1,0 +1,84 @@
+"""Keeps what the ranking knows of watched engines' repositories; quiet while no head moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from datetime import datetime
+
+import structlog
+from sqlalchemy import Engine
+
+from jobs.db import reading, writing
+from jobs.errors import ScoutError
+from jobs.git import repo_url
+from jobs.store import standings
+from scout.history import History
+from scout.kinship import Kin, kindred, relatives, root_of
+from scout.yardsticks import Yardstick, facts_of, yardstick
+
+_log = structlog.get_logger(__name__)
+
+
+def keep_engine_facts(
+    database: Engine, *, history: History, now: Callable[[], datetime]
+) -> tuple[str, ...]:
+    """Work out the facts of every engine whose head, parent or upstream moved; what went wrong."""
+    with reading(database) as session:
+        kin = kindred(session)
+        kept = {key: row.git.get("drawn_from") for key, row in standings.standings(session).items()}
+    problems: list[str] = []
+    for root in dict.fromkeys(root_of(name, kin) for name in kin):
+        chain = [one for one in relatives(root, kin) if one.head and one.name != root]
+        moved = [one for one in chain if kept.get(one.repository) != _drawn_from(one, root, kin)]
+        if not moved or kin[root].head is None:
+            continue
+        try:
+            yard = yardstick(history, kin, root)
+            for one in moved:
+                _keep(database, history, one, _drawn_from(one, root, kin), yard, kin, now())
+        except ScoutError as error:
+            problems.append(f"{root}: {error.message}")
+        except Exception as error:
+            _log.exception("facts not worked out", chain=root)
+            problems.append(f"{root}: our own fault: {error!r}")
+    return tuple(problems)
+
+
+def _keep(
+    database: Engine,
+    history: History,
+    one: Kin,
+    drawn_from: str,
+    yard: Yardstick,
+    kin: Mapping[str, Kin],
+    now: datetime,
+) -> None:
+    parent = kin.get(one.parent or "")
+    facts = facts_of(
+        yard,
+        history,
+        one.refs,
+        default_branch=one.branch,
+        parentage=yard.parentage(
+            parent.repository if parent else None, named=one.parent or "", by_commits=False
+        ),
+        url=repo_url(one.repo),
+    )
+    if facts is None:
+        return
+    stored = {**asdict(facts), "looked_at": now.isoformat(), "drawn_from": drawn_from}
+    with writing(database) as session:
+        standings.keep_standing(
+            session,
+            one.repository,
+            branch=one.branch or facts.branch,
+            head=one.head or facts.head,
+            now=now,
+            git=stored,
+        )
+
+
+def _drawn_from(one: Kin, root: str, kin: Mapping[str, Kin]) -> str:
+    parent = kin.get(one.parent or "")
+    return f"{one.head} {kin[root].head} {parent.head if parent else None}"
