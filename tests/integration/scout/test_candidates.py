@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import Engine
 from support.chain import Chain, build_chain, patch, upstream_commit
 from support.hub import Hub, Repository
-from support.watching import CHAIN, NOON, Scout, bench_of
+from support.watching import CHAIN, NOON, Scout, bench_of, engine
 
 from jobs import git_network
 from jobs.db import reading, writing
@@ -129,13 +129,13 @@ def test_a_fresh_copy_costs_a_list_and_no_fetch(hub: Hub, chain: Chain, watch: W
     assert rooms(watch) == []
     facts = watch.git(number)
     assert facts is not None
-    assert (facts.own_vs_upstream, facts.own_vs_parent, facts.only_syncs) == (6, 0, True)
+    assert (facts.own_vs_upstream, facts.own_vs_parent, facts.only_syncs) == (7, 0, True)
     assert facts.parent == "buun"
     assert watch.glance().looked == ()
 
 
 def test_work_beyond_the_parent_counts_alone(hub: Hub, chain: Chain, watch: Watch) -> None:
-    """Six patches came with the parent, two are the fork's own; one of those is hot."""
+    """Seven patches came with the parent, two are the fork's own; one of those is hot."""
     made = fork(hub, "new/work", chain.buun, "master")
     patch(made, "kernel", "eve", 40, "ggml/src/ggml-cuda/fattn.cu")
     patch(made, "faster dflash", "mallory", 41)
@@ -146,7 +146,7 @@ def test_work_beyond_the_parent_counts_alone(hub: Hub, chain: Chain, watch: Watc
     assert watch.glance().new == ()
     facts = watch.git(number)
     assert facts is not None
-    assert (facts.own_vs_upstream, facts.own_vs_parent) == (8, 2)
+    assert (facts.own_vs_upstream, facts.own_vs_parent) == (9, 2)
     assert (facts.hot_patches, facts.own_authors, facts.human_tag) == (1, 2, "v1.0")
     assert facts.subjects == ("faster dflash", "kernel")
     assert facts.head == made.head
@@ -227,7 +227,7 @@ def test_a_lost_link_does_not_make_a_copy_shine(hub: Hub, chain: Chain, watch: W
     watch.glance()
     facts = watch.git(number)
     assert facts is not None
-    assert (facts.parent, facts.own_vs_parent, facts.own_vs_upstream) == ("buun", 1, 7)
+    assert (facts.parent, facts.own_vs_parent, facts.own_vs_upstream) == ("buun", 1, 8)
 
 
 def test_a_fork_of_a_candidate_is_held_against_it(hub: Hub, chain: Chain, watch: Watch) -> None:
@@ -380,9 +380,7 @@ def test_a_candidate_that_becomes_an_engine_starts_anew(
     watch.glance()
     patch(made, "two", "eve", 41)
     made.push()
-    watch.load(
-        '[[engine]]\nname = "work"\nfamily = "llama.cpp"\nrepo = "new/work"\nparent = "buun"\n'
-    )
+    watch.load(CHAIN + engine("work", "new/work", "main", "buun"))
     assert watch.look().new == ()
     watch.list(9, "new/work", BUUN, tier=Tier.CHAIN)
     assert not candidates_due(watch.database, watch.at)
