@@ -21,13 +21,14 @@ from jobs.db import open_database, reading, writing
 from jobs.store import catalog
 from jobs.submit import ring_for
 from jobs.terminal import printable
-from scout import forks_cli
+from scout import forks_cli, watch_cli
+from scout.candidates import CandidateRound, look_at_candidates
 from scout.family import as_tree, family_of
 from scout.history import GitHistory
 from scout.kinship import kindred
 from scout.loading import apply
 from scout.reading import load
-from scout.rounds import ensure_watchlist, look_and_plan
+from scout.rounds import CANDIDATES, ensure_watchlist, look_and_plan
 from scout.watch import Summary
 
 app = typer.Typer(no_args_is_help=True)
@@ -36,9 +37,13 @@ scout_app = typer.Typer(no_args_is_help=True, help="Look for what is new.")
 app.add_typer(watchlist_app, name="watchlist")
 app.add_typer(scout_app, name="scout")
 app.add_typer(forks_cli.app)
+app.add_typer(watch_cli.app)
 
 File = Annotated[Path, typer.Argument(help="a TOML file, or a shipped list: demo, fork-chain")]
 Replace = Annotated[bool, typer.Option(help="retire what this list does not name")]
+BY_HAND_COUNT, BY_HAND_SECONDS = 100, 60.0
+"""How many candidates a person waits for, and how long; the schedule takes less at a time."""
+
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON for programs")]
 
 
@@ -141,7 +146,7 @@ def list_(as_json: AsJson = False) -> None:
 @scout_app.command("run")
 def run(
     source: Annotated[
-        str, typer.Option(help="only one source of GitHub: github_forks, github_releases, ...")
+        str, typer.Option(help="only one source: github_forks, github_releases, candidates, ...")
     ] = "",
     as_json: AsJson = False,
 ) -> None:
@@ -150,14 +155,17 @@ def run(
     Example: forkscout scout run --source github_forks
     """
     settings = Settings()
+    if source == CANDIDATES:
+        _look_at_candidates(settings, as_json=as_json)
+        return
     if source:
         _look_at_github(settings, source, as_json=as_json)
         return
     with _database() as database:
-        summary, jobs = look_and_plan(
-            database,
-            settings,
-            on_look=lambda name: typer.echo(f"looking at {printable(name)} ...", err=True),
+        summary, jobs = look_and_plan(database, settings, on_look=_looking_at)
+        forks = _candidates(database, settings)
+        summary = summary.joined(
+            Summary(dict.fromkeys(forks.looked, ()), forks.new, forks.troubles)
         )
         unserved = ring_for(settings, database, jobs)
     if as_json:
@@ -170,6 +178,35 @@ def run(
             names = ", ".join(unserved)
             typer.echo(f"nobody serves {names} now; `forkscout up` starts the workers")
     if summary.troubles:
+        raise typer.Exit(1)
+
+
+def _looking_at(name: str) -> None:
+    typer.echo(f"looking at {printable(name)} ...", err=True)
+
+
+def _candidates(database: Engine, settings: Settings) -> CandidateRound:
+    return look_at_candidates(
+        database,
+        network=settings.network,
+        now=clock.now,
+        count=BY_HAND_COUNT,
+        seconds=BY_HAND_SECONDS,
+        on_look=_looking_at,
+    )
+
+
+def _look_at_candidates(settings: Settings, *, as_json: bool) -> None:
+    with _database() as database:
+        found = _candidates(database, settings)
+    summary = Summary(dict.fromkeys(found.looked, ()), found.new, found.troubles)
+    if as_json:
+        _say_json({**_as_json(summary), "left": found.left})
+    else:
+        _tell(summary)
+        if found.left:
+            typer.echo(f"{found.left} forks are still to be looked at: run this again")
+    if found.troubles:
         raise typer.Exit(1)
 
 

@@ -92,6 +92,7 @@ class Rank:
     score: float
     reasons: tuple[str, ...]
     shut_out: str = ""
+    points: tuple[tuple[float, str], ...] = ()
 
 
 def rank(fork: Fork, git: GitFacts | None, *, now: datetime) -> Rank:
@@ -102,11 +103,11 @@ def rank(fork: Fork, git: GitFacts | None, *, now: datetime) -> Rank:
     if git is None:
         points.append((0.0, "git has not looked at it yet"))
     total = sum(value for value, _ in points)
-    reasons = tuple(
-        f"{value:+.0f} {why}" if round(value) else why
-        for value, why in sorted(points, key=lambda each: -abs(each[0]))
-    )
-    return Rank(fork.full_name, round(min(max(total, 0.0), 100.0), 1), reasons)
+    points = [(round(value, 1), why) for value, why in points]
+    points.sort(key=lambda each: -abs(each[0]))
+    reasons = tuple(f"{value:+.0f} {why}" if round(value) else why for value, why in points)
+    score = round(min(max(total, 0.0), 100.0), 1)
+    return Rank(fork.full_name, score, reasons, points=tuple(points))
 
 
 def order(found: Rank) -> tuple[bool, float, str]:

@@ -24,6 +24,7 @@ from scout.candidates import CandidateRound, look_at_candidates
 from scout.engine_facts import keep_engine_facts
 from scout.history import GitHistory
 from scout.loading import apply
+from scout.mention_watch import keep_mentions
 from scout.reading import load
 from scout.ref_watch import watch_refs
 from scout.watch import Summary, watch
@@ -61,8 +62,10 @@ def look_and_plan(
         on_look=on_look,
     )
     summary = releases.joined(moves)
-    for problem in keep_engine_facts(database, history=GitHistory(settings.network), now=clock.now):
-        log.warning("ranking facts not worked out", cause=problem)
+    history = GitHistory(settings.network)
+    for keep in (keep_engine_facts, keep_mentions):
+        for problem in keep(database, history=history, now=clock.now):
+            log.warning("ranking facts not worked out", cause=problem)
     with writing(database) as session:
         jobs = plan_events(session, clock.now())
     return summary, jobs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from sqlmodel import Session, col, or_, select, update
+from sqlmodel import Session, col, func, or_, select, update
 
 from jobs.sightings import LinkedIssueRow, RepositoryRow
 
@@ -42,6 +42,19 @@ def repositories_named(session: Session, full_name: str) -> list[RepositoryRow]:
     """Repositories last seen under that name; a name may have passed from one to another."""
     query = select(RepositoryRow).where(RepositoryRow.full_name == full_name)
     return list(session.exec(query.order_by(col(RepositoryRow.id))))
+
+
+def repository_called(session: Session, full_name: str) -> RepositoryRow | None:
+    """The repository of that name, in whatever letters; one that is there goes first."""
+    query = select(RepositoryRow).where(func.lower(RepositoryRow.full_name) == full_name.lower())
+    rows = list(session.exec(query.order_by(col(RepositoryRow.id))))
+    return min(rows, key=lambda row: row.state != KNOWN, default=None)
+
+
+def put_in_tier(session: Session, row: RepositoryRow, tier: int) -> None:
+    """Watch a repository as closely as that."""
+    row.tier = tier
+    session.add(row)
 
 
 def repositories(
