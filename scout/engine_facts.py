@@ -35,13 +35,17 @@ def keep_engine_facts(
             continue
         try:
             yard = yardstick(history, kin, root)
-            for one in moved:
-                _keep(database, history, one, _drawn_from(one, root, kin), yard, kin, now())
         except ScoutError as error:
             problems.append(f"{root}: {error.message}")
-        except Exception as error:
-            _log.exception("facts not worked out", chain=root)
-            problems.append(f"{root}: our own fault: {error!r}")
+            continue
+        for one in moved:
+            try:
+                _keep(database, history, one, _drawn_from(one, root, kin), yard, kin, now())
+            except ScoutError as error:
+                problems.append(f"{one.name}: {error.message}")
+            except Exception as error:
+                _log.exception("facts not worked out", engine=one.name)
+                problems.append(f"{one.name}: our own fault: {error!r}")
     return tuple(problems)
 
 

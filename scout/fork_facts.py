@@ -36,6 +36,7 @@ class Elder:
     """A repository that was there before: its head and what any of its refs has of its own."""
 
     name: str
+    repo: str
     head: str | None
     shas: frozenset[str] = frozenset()
     patches: frozenset[Triple] = frozenset()
@@ -75,14 +76,14 @@ class Own:
 
 
 def elder(
-    graph: Graph, name: str, refs: Mapping[str, str], head: str | None, base: Upstream
+    graph: Graph, name: str, repo: str, refs: Mapping[str, str], head: str | None, base: Upstream
 ) -> Elder:
     """What a parent, or another fork of the chain, has beyond upstream on any of its refs."""
     if head == base.head:
-        return Elder(name, head, tags=_tags(refs))
+        return Elder(name, repo, head, tags=_tags(refs))
     own = graph.beyond(refs.values(), base.everything)
     shas = frozenset(commit.sha for commit in own)
-    return Elder(name, head, shas, triples(patches(own)), _tags(refs))
+    return Elder(name, repo, head, shas, triples(patches(own)), _tags(refs))
 
 
 def own_work(
@@ -121,7 +122,7 @@ def own_work(
         parentage.named,
         distance.behind,
         distance.merge_base,
-        _human_tag(graph, refs, upstream, parentage),
+        _human_tag(graph, refs, upstream, (found.by, parentage.parent)),
     )
 
 
@@ -213,10 +214,10 @@ def _held_against(parentage: Parentage, shas: frozenset[str]) -> Elder | None:
 
 
 def _human_tag(
-    graph: Graph, refs: Mapping[str, str], upstream: Upstream, parentage: Parentage
+    graph: Graph, refs: Mapping[str, str], upstream: Upstream, elders: Iterable[Elder | None]
 ) -> str:
-    """The newest tag that a person made here: not a build's, not upstream's, not the parent's."""
-    theirs = parentage.parent.tags if parentage.parent and parentage.parent.tags else {}
+    """The newest tag that a person made here: not a build's, not upstream's, not an elder's."""
+    theirs = {name for each in elders if each and each.tags for name in each.tags}
     found = [
         (graph.commit(sha).committed_at, name)
         for name, sha in _tags(refs).items()

@@ -138,7 +138,7 @@ def _from_github(fork: Fork, git: GitFacts | None, now: datetime) -> Iterable[tu
         share = min(len(hits), KEYWORD_CAP) / KEYWORD_CAP
         yield KEYWORD_POINTS * share, f"speaks of {', '.join(hits)}"
     if fork.human_release:
-        yield RELEASE_POINTS, "a release made by a person, or with files"
+        yield RELEASE_POINTS, "a tag or release made by a person, or with files"
     if fork.references:
         share = min(fork.references, REFERENCE_CAP) / REFERENCE_CAP
         yield REFERENCE_POINTS * share, f"named in {fork.references} other places"

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from jobs.errors import Transient
-from scout.capability import SOURCES, read_capability
+from jobs.git import repo_url
+from scout.capability import SOURCES, Capability, read_capability
 from scout.fork_facts import (
     LOOKED_INTO,
     Elder,
@@ -42,6 +43,7 @@ class Yardstick:
 
     graph: Graph
     upstream: Upstream
+    top: Elder
     landed: frozenset[tuple[str, str]]
     engines: Mapping[int, Elder] = field(default_factory=dict)
     elders: Mapping[int, Elder] = field(default_factory=dict)
@@ -74,15 +76,19 @@ def yardstick(
             f"the history of {root} is not here", advice="it is fetched at the next look"
         )
     engines = {
-        one.repository: elder(graph, one.name, one.refs, one.head, base)
+        one.repository: elder(graph, one.name, one.repo, one.refs, one.head, base)
         for one in chain
         if one.name != root
     }
-    others = {one.repository: elder(graph, one.name, one.refs, one.head, base) for one in members}
-    top = Elder(root, base.head, tags={})
+    others = {
+        one.repository: elder(graph, one.name, one.name, one.refs, one.head, base)
+        for one in members
+    }
+    top = Elder(root, kin[root].repo, base.head, tags={})
     return Yardstick(
         graph,
         base,
+        top,
         landed_in(graph, base),
         engines,
         {kin[root].repository: top, **engines, **others},
@@ -116,18 +122,28 @@ def facts_of(
 
 
 def _capabilities(yard: Yardstick, history: History, own: Own, url: str) -> list[str]:
-    """Names that upstream, now and then, and the parent lack; only changed sources are read."""
-    bases = [own.merge_base, yard.upstream.head, own.elder.head if own.elder else None]
-    others = [sha for sha in dict.fromkeys(bases) if sha and yard.graph.knows(sha)]
+    """Names that upstream, now and then, and the parent lack; only changed sources are read.
+
+    Each is asked for where its commit is at home: a fork that is behind has not what upstream has.
+    """
+    homes = {own.merge_base: url}
+    for each in (yard.top, own.elder):
+        if each is not None:
+            homes.setdefault(each.head, repo_url(each.repo))
+    others = [sha for sha in homes if sha and yard.graph.knows(sha)]
     ids = history.file_ids([(sha, path) for sha in (own.head, *others) for path in SOURCES])
     new = [path for path in SOURCES if _is_new(ids, own.head, others, path)]
     if not new:
         return []
-    texts = history.read_files(url, [(sha, path) for sha in (own.head, *others) for path in new])
-    left = read_capability({path: texts.get((own.head, path), "") for path in new})
+    left = _read(history, url, own.head, new)
     for sha in others:
-        left = left.beyond(read_capability({path: texts.get((sha, path), "") for path in new}))
-    return [word.partition(":")[2] for word in left.words()]
+        left = left.beyond(_read(history, homes[sha], sha, new))
+    return list(dict.fromkeys(word.partition(":")[2] for word in left.words()))
+
+
+def _read(history: History, url: str, sha: str, paths: Sequence[str]) -> Capability:
+    texts = history.read_files(url, [(sha, path) for path in paths])
+    return read_capability({path: texts.get((sha, path), "") for path in paths})
 
 
 def _is_new(
