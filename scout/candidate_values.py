@@ -48,9 +48,7 @@ def due(
         elif row.tier <= Tier.WATCHED:
             late = now - datetime.fromisoformat(state.cursor["looked_at"]) >= WATCHED_PACE
         else:
-            late = (
-                row.pushed_at is not None and row.pushed_at.isoformat() != state.cursor["pushed_at"]
-            )
+            late = moved(row.pushed_at, state.cursor.get("pushed_at"))
         if late:
             found.append(row)
     return found
