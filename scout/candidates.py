@@ -31,7 +31,7 @@ from scout.kinship import Kin, kindred
 from scout.ref_values import RefNews
 from scout.sources import git_refs
 from scout.sources.base import RefsSeen
-from scout.watch import Trouble
+from scout.watch import Summary, Trouble
 from scout.yardsticks import Yardstick, facts_of, yardstick
 
 SCHEMA_VERSION = 1
@@ -67,6 +67,11 @@ class CandidateRound:
     new: tuple[RefNews, ...] = ()
     troubles: tuple[Trouble, ...] = ()
     left: int = 0
+
+    @property
+    def summary(self) -> Summary:
+        """The round as one of engines is told."""
+        return Summary(dict.fromkeys(self.looked, ("looked at",)), self.new, self.troubles)
 
 
 @dataclass(frozen=True)

@@ -164,9 +164,7 @@ def run(
     with _database() as database:
         summary, jobs = look_and_plan(database, settings, on_look=_looking_at)
         forks = _candidates(database, settings)
-        summary = summary.joined(
-            Summary(dict.fromkeys(forks.looked, ()), forks.new, forks.troubles)
-        )
+        summary = summary.joined(forks.summary)
         unserved = ring_for(settings, database, jobs)
     if as_json:
         _say_json({**_as_json(summary), "jobs": [job.id for job in jobs]})
@@ -199,11 +197,10 @@ def _candidates(database: Engine, settings: Settings) -> CandidateRound:
 def _look_at_candidates(settings: Settings, *, as_json: bool) -> None:
     with _database() as database:
         found = _candidates(database, settings)
-    summary = Summary(dict.fromkeys(found.looked, ()), found.new, found.troubles)
     if as_json:
-        _say_json({**_as_json(summary), "left": found.left})
+        _say_json({**_as_json(found.summary), "left": found.left})
     else:
-        _tell(summary)
+        _tell(found.summary)
         if found.left:
             typer.echo(f"{found.left} forks are still to be looked at: run this again")
     if found.troubles:
