@@ -7,7 +7,6 @@ commits or bytes than an honest fork has.
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,16 +16,29 @@ from jobs.errors import Permanent, Transient, UsageError
 from jobs.git import checked_url, drop_stale_locks, locked
 from jobs.git_process import ask
 from jobs.git_refs import FULL_SHA
+from jobs.git_remote import BRANCH, TAG, default_branch, is_readable, remote_refs
+
+__all__ = [
+    "BRANCH",
+    "SEEN",
+    "TAG",
+    "Tips",
+    "default_branch",
+    "drop",
+    "file_ids",
+    "is_readable",
+    "read_files",
+    "remote_refs",
+    "tidy",
+    "tips",
+    "update",
+]
 
 SEEN = "refs/forkscout/seen/"
 REMOTES, CANDIDATES = "refs/remotes/", "refs/candidates/"
 """Where what is watched lies, and what may be forgotten again."""
 PARTS = ("heads/", "tags/")
 LEFT = "left/"
-BRANCH, TAG = "refs/heads/", "refs/tags/"
-PEELED = "^{}"
-NAME_LENGTH = 200
-REFS_LIMIT = 20_000  # upstream has about 7,000 tags
 COMMITS_LIMIT = 100_000  # commits a single repository may bring; llama.cpp has 10,000 in all
 COMMITS_BYTES_LIMIT = 64 * 2**20  # all of llama.cpp's commit messages are 10 MB
 FETCH_BYTES_LIMIT = 512 * 2**20  # a first fetch of llama.cpp without contents is 15 MB
@@ -34,7 +46,6 @@ FILE_BYTES_LIMIT = 4 * 2**20  # the largest source we read has 0.2 MB
 PACK_ABOVE_REFS = 200
 LEFT_LIMIT = 20  # old tips kept of a candidate
 PACKS_LIMIT = 100  # every fetch leaves a pack, and git looks into each of them
-_NAME = re.compile(r"refs/(heads|tags)/(?![-.])[^\s~^:?*\[\\]+")
 
 
 @dataclass(frozen=True)
@@ -45,64 +56,6 @@ class Tips:
     commits: Mapping[str, str]
     fetched: bool = False
     refused: int = 0
-
-
-def is_readable(ref: str) -> bool:
-    """Whether a branch or tag has a name that can be shown, stored and typed."""
-    return (
-        len(ref) <= NAME_LENGTH
-        and ref.isprintable()
-        and _NAME.fullmatch(ref) is not None
-        and not any(bad in ref for bad in ("..", "@{", "//", "/."))
-        and not ref.endswith((".lock", "/", "."))
-    )
-
-
-@dataclass(frozen=True)
-class Listing:
-    """What a remote offers now by full ref name, as it is and with tags peeled; a whole list."""
-
-    refs: Mapping[str, str]
-    commits: Mapping[str, str]
-    refused: int = 0
-
-
-def remote_refs(url: str, *, tick: Callable[[], None] | None = None) -> Listing:
-    """Branches and tags as the remote says now, and how many names were refused.
-
-    The list is whole or there is none; GitHub charges it to no quota.
-    """
-    words = ["ls-remote", "--heads", "--tags", "--quiet", "--end-of-options", checked_url(url)]
-    refs: dict[str, str] = {}
-    commits: dict[str, str] = {}
-    refused = 0
-    for line in ask(words, url=url, online=True, tick=tick).split("\n"):
-        sha, _, ref = line.partition("\t")
-        name = ref.removesuffix(PEELED)
-        if not ref:
-            continue
-        if not FULL_SHA.fullmatch(sha) or not is_readable(name):
-            refused += name == ref
-        elif name != ref:
-            commits[name] = sha
-        else:
-            refs[name] = commits[name] = sha
-        if len(refs) + refused > REFS_LIMIT:
-            raise Permanent(
-                f"{url} offers more than {REFS_LIMIT} branches and tags",
-                advice="Nothing of it was taken. Look at the repository by hand.",
-            )
-    return Listing(refs, commits, refused)
-
-
-def default_branch(url: str) -> str | None:
-    """The branch the remote's HEAD stands for, where it says so in a readable name."""
-    words = ["ls-remote", "--symref", "--quiet", "--end-of-options", checked_url(url), "HEAD"]
-    for line in ask(words, url=url, online=True).split("\n"):
-        found = re.fullmatch(r"ref: (refs/heads/[^\t]+)\tHEAD", line)
-        if found and is_readable(found[1]):
-            return found[1].removeprefix(BRANCH)
-    return None
 
 
 def update(

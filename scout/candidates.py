@@ -116,8 +116,7 @@ def look_at_candidates(
         rows, states = known(session)
         waiting = due(rows, states, now=now())
         kin = kindred(session) if waiting else {}
-    _drop(this, long_gone(rows, states, now()))
-    troubles: list[Trouble] = []
+    troubles = _tidied(this, long_gone(rows, states, now()), fetched=bool(waiting))
     seen: dict[int, Mapping[str, str]] = {}
     asked: dict[int, Candidate] = {}
     tried = 0
@@ -136,8 +135,6 @@ def look_at_candidates(
     new, more = _judge(this, asked, seen, kin)
     failed = {each.engine for each in (*troubles, *more)}
     looked = tuple(one.full_name for one in asked.values() if one.full_name not in failed)
-    if asked:
-        git_network.tidy(network)
     return CandidateRound(looked, tuple(new), (*troubles, *more), len(waiting) - tried)
 
 
@@ -266,12 +263,18 @@ def _failed(this: _Round, name: str, repository: int, error: Exception) -> Troub
     return Trouble(name, f"our own fault: {error!r}", "please report this, with the log")
 
 
-def _drop(this: _Round, numbers: Sequence[int]) -> None:
+def _tidied(this: _Round, gone: Sequence[int], *, fetched: bool) -> list[Trouble]:
     """Forget the history of what has long been no candidate; what is known of it stays."""
-    for number in numbers:
-        git_network.drop(this.network, number)
-        with writing(this.database) as session:
-            row = session.get(RepositoryRow, number)
-            if row is None or row.engine_id is None:
-                refs.forget_refs(session, number)
-            source_states.forget_source_state(session, key_of(number))
+    try:
+        for number in gone:
+            git_network.drop(this.network, number)
+            with writing(this.database) as session:
+                row = session.get(RepositoryRow, number)
+                if row is None or row.engine_id is None:
+                    refs.forget_refs(session, number)
+                source_states.forget_source_state(session, key_of(number))
+        if fetched:
+            git_network.tidy(this.network)
+    except ScoutError as error:
+        return [Trouble("the network of forks", error.message, error.advice)]
+    return []
