@@ -132,10 +132,9 @@ def look_at_candidates(
             seen[one.repository], asked[one.repository] = _look(this, one, kin), one
         except Exception as error:
             troubles.append(_failed(this, row.full_name, row.id or 0, error))
-    new, more = _judge(this, asked, seen, kin)
-    failed = {each.engine for each in (*troubles, *more)}
-    looked = tuple(one.full_name for one in asked.values() if one.full_name not in failed)
-    return CandidateRound(looked, tuple(new), (*troubles, *more), len(waiting) - tried)
+    stop = until + timedelta(seconds=LONGEST_SECONDS)
+    new, more, looked = _judge(this, asked, seen, kin, stop)
+    return CandidateRound(tuple(looked), tuple(new), (*troubles, *more), len(waiting) - tried)
 
 
 def _look(this: _Round, one: Candidate, kin: Mapping[str, Kin]) -> Mapping[str, str]:
@@ -163,8 +162,11 @@ def _judge(
     asked: Mapping[int, Candidate],
     seen: Mapping[int, Mapping[str, str]],
     kin: Mapping[str, Kin],
-) -> tuple[list[RefNews], list[Trouble]]:
+    stop: datetime,
+) -> tuple[list[RefNews], list[Trouble], list[str]]:
+    """What is new, what failed, who was looked at; what it had no time for is looked at again."""
     new: list[RefNews] = []
+    looked: list[str] = []
     troubles: list[Trouble] = []
     for root in dict.fromkeys(one.root for one in asked.values()):
         group = [one for one in asked.values() if one.root == root]
@@ -183,11 +185,14 @@ def _judge(
             troubles += [_failed(this, one.full_name, one.repository, error) for one in group]
             continue
         for one in group:
+            if this.now() >= stop:
+                break
             try:
                 new += _record(this, one, seen[one.repository], yard)
+                looked.append(one.full_name)
             except Exception as error:
                 troubles.append(_failed(this, one.full_name, one.repository, error))
-    return new, troubles
+    return new, troubles, looked
 
 
 def _record(
