@@ -8,7 +8,7 @@ commits or bytes than an honest fork has.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,7 +63,7 @@ def update(
     url: str,
     number: int,
     *,
-    known: Collection[str] = (),
+    known: Set[str] = frozenset(),
     candidate: bool = False,
     tick: Callable[[], None] | None = None,
 ) -> Tips:
@@ -75,7 +75,7 @@ def update(
     """
     listed = remote_refs(url, tick=tick)
     heads = {sha for ref, sha in listed.refs.items() if ref.startswith(BRANCH)}
-    if heads and heads <= set(known):
+    if heads and heads <= known:
         return Tips(listed.commits, refused=listed.refused)
     network.parent.mkdir(parents=True, exist_ok=True)
     with locked(network):

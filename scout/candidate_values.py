@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Protocol
 
 from jobs.sightings import RepositoryRow, SourceStateRow
 from scout.github.governor import Tier
+from scout.sources.base import RefsSeen
 from scout.yardsticks import Member
 
 SOURCE = "candidate"
 WATCHED_PACE = timedelta(minutes=15)
+
+
+class Source(Protocol):
+    """How a candidate's refs are seen; `scout.sources.git_refs` is one."""
+
+    def look_at_candidate(
+        self,
+        repo: str,
+        *,
+        network: Path,
+        number: int,
+        known: Set[str],
+        tick: Callable[[], None],
+    ) -> RefsSeen:
+        """All refs now; fetched where a branch stands at a commit that is not `known`."""
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,10 @@ and no fork holds the network longer than its time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Protocol
 
 import structlog
 from sqlalchemy import Engine
@@ -25,12 +24,11 @@ from jobs.sightings import RepositoryRow
 from jobs.store import catalog, refs, source_states, standings
 from scout.candidate_news import candidate_news
 from scout.candidate_rows import candidate, known, long_gone
-from scout.candidate_values import SOURCE, Candidate, due, key_of
+from scout.candidate_values import SOURCE, Candidate, Source, due, key_of
 from scout.history import GitHistory, History
 from scout.kinship import Kin, kindred
 from scout.ref_values import RefNews
 from scout.sources import git_refs
-from scout.sources.base import RefsSeen
 from scout.watch import Summary, Trouble
 from scout.yardsticks import Yardstick, facts_of, yardstick
 
@@ -42,21 +40,6 @@ LONGEST_SECONDS = 60.0
 REFUSED_FOR = timedelta(hours=24)
 
 _log = structlog.get_logger(__name__)
-
-
-class Source(Protocol):
-    """How a candidate's refs are seen; `scout.sources.git_refs` is one."""
-
-    def look_at_candidate(
-        self,
-        repo: str,
-        *,
-        network: Path,
-        number: int,
-        known: Sequence[str],
-        tick: Callable[[], None],
-    ) -> RefsSeen:
-        """All refs now; fetched where a branch stands at a commit that is not `known`."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +100,7 @@ def look_at_candidates(
         waiting = due(rows, states, now=now())
         kin = kindred(session) if waiting else {}
     troubles = _tidied(this, long_gone(rows, states, now()), fetched=bool(waiting))
+    yards: dict[str, Yardstick] = {}
     seen: dict[int, Mapping[str, str]] = {}
     asked: dict[int, Candidate] = {}
     tried = 0
@@ -129,23 +113,28 @@ def look_at_candidates(
         try:
             with reading(database) as session:
                 one = candidate(session, row, kin)
-            seen[one.repository], asked[one.repository] = _look(this, one, kin), one
+            if one.root not in yards:
+                yards[one.root] = yardstick(this.history(now()), kin, one.root)
+            known_here = yards[one.root].graph.shas
+            seen[one.repository] = _look(this, one, kin[one.root].refs, known_here)
+            asked[one.repository] = one
         except Exception as error:
             troubles.append(_failed(this, row.full_name, row.id or 0, error))
     stop = until + timedelta(seconds=LONGEST_SECONDS)
-    new, more, looked = _judge(this, asked, seen, kin, stop)
+    new, more, looked = _judge(this, asked, seen, kin, yards, stop)
     return CandidateRound(tuple(looked), tuple(new), (*troubles, *more), len(waiting) - tried)
 
 
-def _look(this: _Round, one: Candidate, kin: Mapping[str, Kin]) -> Mapping[str, str]:
+def _look(
+    this: _Round, one: Candidate, theirs: Mapping[str, str], known_here: Set[str]
+) -> Mapping[str, str]:
     """The fork's own refs: all its branches, and the tags it did not get from its elders."""
-    theirs = {**kin[one.root].refs}
     above = one.parent.refs if one.parent else {}
     found = this.source.look_at_candidate(
         one.full_name,
         network=this.network,
         number=one.repository,
-        known=[*theirs.values(), *above.values()],
+        known=known_here | set(above.values()),
         tick=this.tick(this.now()),
     )
     if found.refused:
@@ -162,6 +151,7 @@ def _judge(
     asked: Mapping[int, Candidate],
     seen: Mapping[int, Mapping[str, str]],
     kin: Mapping[str, Kin],
+    yards: Mapping[str, Yardstick],
     stop: datetime,
 ) -> tuple[list[RefNews], list[Trouble], list[str]]:
     """What is new, what failed, who was looked at; what it had no time for is looked at again."""
@@ -170,17 +160,8 @@ def _judge(
     troubles: list[Trouble] = []
     for root in dict.fromkeys(one.root for one in asked.values()):
         group = [one for one in asked.values() if one.root == root]
-        engines = {one.repository for one in kin.values()}
-        parents = [one.parent for one in group if one.parent]
-        members = [each for each in parents if each.repository not in engines and each.refs]
         try:
-            yard = yardstick(
-                this.history(this.now()),
-                kin,
-                root,
-                members=members,
-                numbers=[one.repository for one in group],
-            )
+            yard = _with_rooms(this, group, seen, kin, yards[root])
         except Exception as error:
             troubles += [_failed(this, one.full_name, one.repository, error) for one in group]
             continue
@@ -193,6 +174,26 @@ def _judge(
             except Exception as error:
                 troubles.append(_failed(this, one.full_name, one.repository, error))
     return new, troubles, looked
+
+
+def _with_rooms(
+    this: _Round,
+    group: Sequence[Candidate],
+    seen: Mapping[int, Mapping[str, str]],
+    kin: Mapping[str, Kin],
+    yard: Yardstick,
+) -> Yardstick:
+    """The yardstick with the candidates' own history, read anew where there is any."""
+    engines = {one.repository for one in kin.values()}
+    parents = [one.parent for one in group if one.parent]
+    members = [each for each in parents if each.repository not in engines and each.refs]
+    looks = [each for one in group for each in (one.refs, seen[one.repository])]
+    tips = {sha for each in looks for sha in each.values()}
+    if not members and tips <= yard.graph.shas:
+        return yard
+    numbers = [one.repository for one in group]
+    history = this.history(this.now())
+    return yardstick(history, kin, group[0].root, members=members, numbers=numbers)
 
 
 def _record(

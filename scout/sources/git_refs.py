@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Set
 from pathlib import Path
 
 from jobs import git_network
@@ -22,7 +22,7 @@ def look(engine: Watched, *, network: Path, number: int) -> RefsSeen:
 
 
 def look_at_candidate(
-    repo: str, *, network: Path, number: int, known: Collection[str], tick: Callable[[], None]
+    repo: str, *, network: Path, number: int, known: Set[str], tick: Callable[[], None]
 ) -> RefsSeen:
     """What a fork nobody builds shows now; where it stands at known commits, by its list alone."""
     url = repo_url(repo)

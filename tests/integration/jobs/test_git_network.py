@@ -233,7 +233,7 @@ def test_a_fork_at_known_commits_is_not_fetched(
     other.git("reset", "--quiet", "--hard", other.take(repository, "main"))
     other.git("tag", "-a", "-m", "theirs", "v1")
     other.push("HEAD:refs/heads/main", "v1")
-    known = [repository.head]
+    known = {repository.head}
     found = git_network.update(network, OTHER, 2, known=known, candidate=True)
     assert (found.fetched, found.commits) == (
         False,

@@ -107,7 +107,8 @@ def watch(database: Engine, tmp_path: Path, chain: Chain) -> Watch:
 def fork(hub: Hub, name: str, of: Repository, branch: str) -> Repository:
     """A fork that stands where its parent does."""
     made = hub.add(name)
-    made.git("reset", "--quiet", "--hard", made.take(of, branch))
+    branch, _, back = branch.partition("~")
+    made.git("reset", "--quiet", "--hard", f"{made.take(of, branch)}~{back or 0}")
     made.push("HEAD:refs/heads/main")
     return made
 
@@ -132,6 +133,19 @@ def test_a_fresh_copy_costs_a_list_and_no_fetch(hub: Hub, chain: Chain, watch: W
     assert (facts.own_vs_upstream, facts.own_vs_parent, facts.only_syncs) == (7, 0, True)
     assert facts.parent == "buun"
     assert watch.glance().looked == ()
+
+
+def test_a_fork_that_stopped_at_an_older_commit_is_not_fetched(
+    hub: Hub, chain: Chain, watch: Watch
+) -> None:
+    """Most forks were synced once and left: what they stand at is upstream's history."""
+    old = fork(hub, "new/old", chain.upstream, "master~3")
+    number = watch.list(9, "new/old", UPSTREAM)
+    assert watch.glance().troubles == ()
+    assert rooms(watch) == []
+    facts = watch.git(number)
+    assert facts is not None
+    assert (facts.own, facts.behind, facts.head) == (0, 3, old.head)
 
 
 def test_work_beyond_the_parent_counts_alone(hub: Hub, chain: Chain, watch: Watch) -> None:
