@@ -21,8 +21,7 @@ from jobs.db import open_database, reading, writing
 from jobs.store import catalog
 from jobs.submit import ring_for
 from jobs.terminal import printable
-from scout import forks_cli, watch_cli
-from scout.candidates import CandidateRound, look_at_candidates
+from scout import candidates_cli, events_cli, forks_cli, ranking_cli
 from scout.family import as_tree, family_of
 from scout.history import GitHistory
 from scout.kinship import kindred
@@ -37,13 +36,11 @@ scout_app = typer.Typer(no_args_is_help=True, help="Look for what is new.")
 app.add_typer(watchlist_app, name="watchlist")
 app.add_typer(scout_app, name="scout")
 app.add_typer(forks_cli.app)
-app.add_typer(watch_cli.app)
+app.add_typer(ranking_cli.app)
+app.add_typer(events_cli.app)
 
 File = Annotated[Path, typer.Argument(help="a TOML file, or a shipped list: demo, fork-chain")]
 Replace = Annotated[bool, typer.Option(help="retire what this list does not name")]
-BY_HAND_COUNT, BY_HAND_SECONDS = 100, 60.0
-"""How many candidates a person waits for, and how long; the schedule takes less at a time."""
-
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON for programs")]
 
 
@@ -156,14 +153,14 @@ def run(
     """
     settings = Settings()
     if source == CANDIDATES:
-        _look_at_candidates(settings, as_json=as_json)
+        candidates_cli.run(settings, as_json=as_json)
         return
     if source:
         _look_at_github(settings, source, as_json=as_json)
         return
     with _database() as database:
-        summary, jobs = look_and_plan(database, settings, on_look=_looking_at)
-        forks = _candidates(database, settings)
+        summary, jobs = look_and_plan(database, settings, on_look=candidates_cli.say)
+        forks = candidates_cli.look(database, settings)
         summary = summary.joined(forks.summary)
         unserved = ring_for(settings, database, jobs)
     if as_json:
@@ -176,34 +173,6 @@ def run(
             names = ", ".join(unserved)
             typer.echo(f"nobody serves {names} now; `forkscout up` starts the workers")
     if summary.troubles:
-        raise typer.Exit(1)
-
-
-def _looking_at(name: str) -> None:
-    typer.echo(f"looking at {printable(name)} ...", err=True)
-
-
-def _candidates(database: Engine, settings: Settings) -> CandidateRound:
-    return look_at_candidates(
-        database,
-        network=settings.network,
-        now=clock.now,
-        count=BY_HAND_COUNT,
-        seconds=BY_HAND_SECONDS,
-        on_look=_looking_at,
-    )
-
-
-def _look_at_candidates(settings: Settings, *, as_json: bool) -> None:
-    with _database() as database:
-        found = _candidates(database, settings)
-    if as_json:
-        _say_json({**_as_json(found.summary), "left": found.left})
-    else:
-        _tell(found.summary)
-        if found.left:
-            typer.echo(f"{found.left} forks are still to be looked at: run this again")
-    if found.troubles:
         raise typer.Exit(1)
 
 
@@ -266,36 +235,3 @@ def lineage(engine: str, as_json: AsJson = False) -> None:
         _say_json([asdict(descent) for descent in descents])
         return
     Console().print(as_tree(descents, marked=engine))
-
-
-@app.command("events")
-def events(
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="how many, newest first")] = 20,
-    as_json: AsJson = False,
-) -> None:
-    """Show what was seen, newest first.
-
-    Example: forkscout events --limit 5
-    """
-    with _database() as database, reading(database) as session:
-        rows = catalog.events(session, limit=limit)
-    if as_json:
-        _say_json(
-            [
-                {
-                    "id": row.id,
-                    "key": row.key,
-                    "kind": row.kind,
-                    "title": row.title,
-                    "seen_at": row.seen_at.isoformat(),
-                    "planned": row.planned,
-                    "payload": row.payload,
-                }
-                for row in rows
-            ]
-        )
-        return
-    if not rows:
-        typer.echo("nothing was seen yet: forkscout scout run")
-    for row in rows:
-        typer.echo(f"{row.seen_at:%Y-%m-%d %H:%M} UTC  {printable(row.title)}")

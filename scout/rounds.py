@@ -27,6 +27,7 @@ from scout.loading import apply
 from scout.mention_watch import keep_mentions
 from scout.reading import load
 from scout.ref_watch import watch_refs
+from scout.standings import keep_standings
 from scout.watch import Summary, watch
 
 DEMO = "demo"
@@ -54,15 +55,16 @@ def look_and_plan(
     """Look at everything once and queue what the news asks for."""
     ensure_watchlist(database, settings)
     releases = watch(database, now=clock.now, log=settings.logs / "pip.log", on_look=on_look)
+    history = GitHistory(settings.network)
     moves = watch_refs(
         database,
-        history=GitHistory(settings.network),
+        history=history,
         network=settings.network,
         now=clock.now,
         on_look=on_look,
     )
-    summary = releases.joined(moves)
-    history = GitHistory(settings.network)
+    troubles = keep_standings(database, history=history, now=clock.now)
+    summary = releases.joined(moves).joined(Summary(troubles=tuple(troubles)))
     for keep in (keep_engine_facts, keep_mentions):
         for problem in keep(database, history=history, now=clock.now):
             log.warning("ranking facts not worked out", cause=problem)

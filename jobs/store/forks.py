@@ -10,6 +10,7 @@ from sqlmodel import Session, col, func, or_, select, update
 from jobs.sightings import LinkedIssueRow, RepositoryRow
 
 KNOWN, GONE, BLOCKED = "known", "gone", "blocked"
+IS_FORK = col(RepositoryRow.parent_github_id).is_not(None)
 DEEPEST = 20
 """No network is that deep; a ring of parents ends here."""
 
@@ -44,17 +45,13 @@ def repositories_named(session: Session, full_name: str) -> list[RepositoryRow]:
     return list(session.exec(query.order_by(col(RepositoryRow.id))))
 
 
-def repository_called(session: Session, full_name: str) -> RepositoryRow | None:
-    """The repository of that name, in whatever letters; one that is there goes first."""
+def repositories_like(session: Session, full_name: str) -> list[RepositoryRow]:
+    """Repositories under a name as a person types it, those that are there first."""
     query = select(RepositoryRow).where(func.lower(RepositoryRow.full_name) == full_name.lower())
-    rows = list(session.exec(query.order_by(col(RepositoryRow.id))))
-    return min(rows, key=lambda row: row.state != KNOWN, default=None)
-
-
-def put_in_tier(session: Session, row: RepositoryRow, tier: int) -> None:
-    """Watch a repository as closely as that."""
-    row.tier = tier
-    session.add(row)
+    return sorted(
+        session.exec(query.order_by(col(RepositoryRow.id).desc())),
+        key=lambda row: (row.state != KNOWN, row.github_id is None),
+    )
 
 
 def repositories(

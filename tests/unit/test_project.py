@@ -15,6 +15,7 @@ from jobs import compare, stats, up
 from jobs.cli.root import build_app
 from jobs.config import Settings, env_example
 from jobs.scenarios import SCENARIOS
+from web.api import v1
 
 ROOT = Path(__file__).parents[2]
 DOCS = {
@@ -59,6 +60,12 @@ def test_env_example_lists_every_setting() -> None:
 def test_every_setting_is_in_the_deployment_guide(name: str) -> None:
     """With its default."""
     assert f"`FORKSCOUT_{name.upper()}`" in DOCS["docs/deployment.md"]
+
+
+@pytest.mark.parametrize("path", [route.path for route in v1.router(None, None).routes])
+def test_every_route_of_the_api_is_documented(path: str) -> None:
+    """With the names its parts have in the code."""
+    assert path in DOCS["docs/api.md"]
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

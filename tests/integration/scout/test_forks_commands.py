@@ -14,10 +14,10 @@ from support.watching import CHAIN
 from typer.testing import CliRunner, Result
 
 from jobs.config import Settings
-from jobs.db import open_database, reading, writing
+from jobs.db import open_database, writing
 from jobs.errors import UsageError
 from jobs.sightings import RepositoryRow
-from jobs.store import forks, refs, source_states
+from jobs.store import refs, source_states
 from jobs.worker import open_station
 from scout.cli import app
 from scout.github.governor import Tier
@@ -84,7 +84,7 @@ def say(*words: str) -> Result:
 
 def test_forks_rank_by_their_own_work(chain: Chain) -> None:
     """Looked at by hand; the copy is shut out, the table has both counts."""
-    assert "new/work: looked at" in say("scout", "run", "--source", "candidates").stdout
+    assert "looked at new/work" in say("scout", "run", "--source", "candidates").stdout
     found = json.loads(say("forks", "--rank", "--json").stdout)
     by_name = {each["full_name"]: each for each in found}
     work, copy = by_name["new/work"], by_name["new/copy"]
@@ -125,26 +125,6 @@ def test_a_readme_that_names_a_fork_counts(chain: Chain) -> None:
     assert "named in: README of bee/engine" in say("forks", "show", "new/work").stdout
     assert "named in: README of bee/engine" in say("forks", "show", "buun/engine").stdout
     assert "named in" not in say("forks", "show", "bee/engine").stdout
-
-
-def test_a_fork_is_watched_closely_and_no_more(chain: Chain) -> None:
-    """An engine is what the watch list says."""
-    assert "watching new/work" in say("watch", "fork", "new/work").stdout
-    assert _tier("new/work") == Tier.WATCHED
-    assert "no longer" in say("unwatch", "fork", "new/work").stdout
-    assert _tier("new/work") == Tier.CANDIDATE
-    for name in ("bee/engine", "no/such", "--x", "../y"):
-        with pytest.raises(UsageError):
-            say("watch", "fork", "--", name)
-
-
-def _tier(name: str) -> int:
-    database = open_database(Settings())
-    with reading(database) as session:
-        row = forks.repository_called(session, name)
-    database.dispose()
-    assert row is not None
-    return row.tier
 
 
 def test_the_schedule_looks_once(chain: Chain, tmp_path: Path) -> None:
