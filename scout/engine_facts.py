@@ -14,7 +14,7 @@ from jobs.errors import ScoutError
 from jobs.git import repo_url
 from jobs.store import standings
 from scout.history import History
-from scout.kinship import Kin, kindred, relatives, root_of
+from scout.kinship import Kin, kindred, root_of, with_heads
 from scout.yardsticks import Yardstick, facts_of, yardstick
 
 _log = structlog.get_logger(__name__)
@@ -25,20 +25,17 @@ def keep_engine_facts(
 ) -> tuple[str, ...]:
     """Work out the facts of every engine whose head, parent or upstream moved; what went wrong."""
     with reading(database) as session:
-        kin = kindred(session)
         kept = {key: row.git.get("drawn_from") for key, row in standings.standings(session).items()}
+        moved = _moved(with_heads(session), kept)
+        kin = kindred(session) if moved else {}
     problems: list[str] = []
-    for root in dict.fromkeys(root_of(name, kin) for name in kin):
-        chain = [one for one in relatives(root, kin) if one.head and one.name != root]
-        moved = [one for one in chain if kept.get(one.repository) != _drawn_from(one, root, kin)]
-        if not moved or kin[root].head is None:
-            continue
+    for root, names in moved.items():
         try:
             yard = yardstick(history, kin, root)
         except ScoutError as error:
             problems.append(f"{root}: {error.message}")
             continue
-        for one in moved:
+        for one in (kin[name] for name in names):
             try:
                 _keep(database, history, one, _drawn_from(one, root, kin), yard, kin, now())
             except ScoutError as error:
@@ -47,6 +44,18 @@ def keep_engine_facts(
                 _log.exception("facts not worked out", engine=one.name)
                 problems.append(f"{one.name}: our own fault: {error!r}")
     return tuple(problems)
+
+
+def _moved(kin: Mapping[str, Kin], kept: Mapping[int, str | None]) -> dict[str, list[str]]:
+    """By root the engines whose facts are of another head, parent or upstream than today's."""
+    found: dict[str, list[str]] = {}
+    for name, one in kin.items():
+        root = root_of(name, kin)
+        if name == root or one.head is None or kin[root].head is None:
+            continue
+        if kept.get(one.repository) != _drawn_from(one, root, kin):
+            found.setdefault(root, []).append(name)
+    return found
 
 
 def _keep(

@@ -14,7 +14,7 @@ from jobs.errors import ScoutError
 from jobs.git import repo_url
 from jobs.store import catalog, forks, source_states
 from scout.history import History
-from scout.kinship import Kin, kindred
+from scout.kinship import Kin, with_heads
 from scout.mentions import named
 
 KEY = "mentions"
@@ -32,7 +32,7 @@ def keep_mentions(
 ) -> tuple[str, ...]:
     """Read anew who names whom, where a watched head moved or some hours passed; what failed."""
     with reading(database) as session:
-        kin = kindred(session)
+        kin = with_heads(session)
         heads = "\n".join(sorted(f"{one.name} {one.head}" for one in kin.values()))
         drawn_from = hashlib.sha256(heads.encode()).hexdigest()
         kept = source_states.source_state(session, KEY)
