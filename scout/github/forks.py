@@ -33,7 +33,7 @@ LONGEST_CENSUS = timedelta(days=3)
 def look_newest(desk: Desk, repo: Repo) -> Outcome:
     """Read the newest forks until one is known; nothing before the first whole census."""
     with reading(desk.database) as session:
-        if not _counted(session, repo):
+        if not counted(session, repo):
             return Outcome()
     first = Page(_list(repo), {"sort": "newest", "per_page": "100"})
     answer = desk.ask(first, repo.tier)
@@ -51,7 +51,7 @@ def look_newest(desk: Desk, repo: Repo) -> Outcome:
             return outcome or Outcome()
         found, page, last = [*found, *read_items(more.items)], page + 1, more
     with writing(desk.database) as session:
-        new = _keep_all(session, repo, found, source=NEWEST, told=True, now=desk.now())
+        new = keep_all(session, repo, found, source=NEWEST, told=True, now=desk.now())
         desk.remember(session, first, answer)
         return Outcome(new)
 
@@ -150,13 +150,13 @@ def _take(
         desk.remember(session, page, answer)
         return kept.get("next"), ()
     found = read_items(answer.items)
-    new = _keep_all(session, repo, found, source=CENSUS, told=told, now=desk.now())
+    new = keep_all(session, repo, found, source=CENSUS, told=told, now=desk.now())
     ids = [facts.github_id for facts in found]
     desk.remember(session, page, answer, ids=ids, next=answer.next_url)
     return answer.next_url, new
 
 
-def _keep_all(
+def keep_all(
     session: Session,
     repo: Repo,
     found: Iterable[RepositoryFacts],
@@ -165,6 +165,7 @@ def _keep_all(
     told: bool,
     now: datetime,
 ) -> tuple[Happening, ...]:
+    """Write what was seen of a repository's forks; new ones are events where they are `told`."""
     found = list(found)
     known = forks.known_ids(session, [facts.github_id for facts in found])
     above = forks.depth_of(session, repo.github_id)
@@ -221,7 +222,8 @@ def _count_missing(
     return tuple(new)
 
 
-def _counted(session: Session, repo: Repo) -> bool:
+def counted(session: Session, repo: Repo) -> bool:
+    """Whether the whole list of forks was read once, so that a fork nobody knows is new."""
     row = source_states.source_state(session, f"{CENSUS}:{repo.github_id}")
     return bool(row and row.cursor.get("counted_at"))
 

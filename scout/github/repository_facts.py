@@ -28,7 +28,7 @@ class RepositoryFacts:
     forks_count: int
     archived: bool
     disabled: bool
-    size_kib: int
+    size_kib: int | None
     created_at: datetime | None
     pushed_at: datetime | None
     parent_id: int | None = None
@@ -50,7 +50,7 @@ def read_facts(item: Mapping[str, Any]) -> RepositoryFacts | None:
         forks_count=number(item.get("forks_count")) or 0,
         archived=item.get("archived") is True,
         disabled=item.get("disabled") is True,
-        size_kib=number(item.get("size")) or 0,
+        size_kib=number(item.get("size")),
         created_at=moment(item.get("created_at")),
         pushed_at=moment(item.get("pushed_at")),
         parent_id=number(part(item, "parent", "id")),

@@ -2,91 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pytest
-from sqlalchemy import Engine
 from support import github_json as make
-from support.github import GitHub
+from support.github_scene import BEE, BUUN, TURBO, UPSTREAM, Scene
 
 from jobs.db import reading, writing
-from jobs.sightings import RepositoryRow
-from jobs.store import catalog, forks, source_states
-from jobs.tables import EventRow
+from jobs.store import forks, source_states
 from scout.github.answers import Answer
-from scout.github.client import Client
 from scout.github.desk import Desk, Held, Page
 from scout.github.governor import Tier
-from scout.github.rounds import Round, checked, look_around
-
-UPSTREAM, TURBO, BUUN, BEE = 612354784, 1188001001, 1188001002, 1188001003
-START = datetime(2026, 5, 18, 12, 0, tzinfo=UTC)
-
-
-@dataclass
-class Scene:
-    """A GitHub, a database, a clock, and a scout who looks."""
-
-    github: GitHub
-    database: Engine
-    now: datetime = START
-    token: str = "t0ken"
-    client: Client = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.client = self.worker()
-
-    def worker(self) -> Client:
-        return Client(
-            token=self.token, adapter=self.github.adapter, now=lambda: self.now, read_seconds=2.0
-        )
-
-    def look(self, source: str = "github", client: Client | None = None, **how: Any) -> Round:
-        desk = Desk(self.database, client or self.client, lambda: self.now)
-        return look_around(desk, checked(source), **how)
-
-    def later(self, **span: float) -> None:
-        self.now += timedelta(**span)
-
-    def engine(self, name: str, repo: str, **values: Any) -> None:
-        with writing(self.database) as session:
-            kept = {"family": "llama.cpp", "repo": repo, "trust": "approve", **values}
-            catalog.upsert_engine(session, name, now=self.now, values=kept)
-
-    def told(self) -> list[str]:
-        with reading(self.database) as session:
-            return sorted(row.key for row in catalog.events(session, limit=1000))
-
-    def event(self, key: str) -> EventRow:
-        with reading(self.database) as session:
-            return next(row for row in catalog.events(session, limit=1000) if row.key == key)
-
-    def row(self, github_id: int) -> RepositoryRow:
-        with reading(self.database) as session:
-            row = forks.repository(session, github_id)
-            assert row is not None
-            return row
-
-
-@pytest.fixture
-def scene(database: Engine) -> Iterator[Scene]:
-    with GitHub() as github:
-        github.add(UPSTREAM, "ggml-org/llama.cpp", stars=90_000)
-        yield Scene(github, database)
-
-
-@pytest.fixture
-def chain(scene: Scene) -> Scene:
-    """The real chain: upstream, TheTom's fork, buun's fork of it, beellama's fork of that."""
-    scene.github.add(TURBO, "TheTom/llama-cpp-turboquant", parent=UPSTREAM)
-    scene.github.add(BUUN, "spiritbuun/buun-llama-cpp", parent=TURBO)
-    scene.github.add(BEE, "Anbeeld/beellama.cpp", parent=BUUN, default_branch="main")
-    scene.engine("upstream", "ggml-org/llama.cpp")
-    scene.engine("buun", "spiritbuun/buun-llama-cpp")
-    return scene
 
 
 def test_the_first_look_is_a_baseline(chain: Scene) -> None:
