@@ -93,7 +93,9 @@ def look(desk: Desk, search: Search) -> Outcome:
 
 
 def _unlinked(item: Any) -> RepositoryFacts | None:
-    if not isinstance(item, Mapping) or item.get("fork") is not False:
+    if not isinstance(item, Mapping):
+        return None
+    if item.get("fork") is not False or item.get("private") is not False:
         return None
     return read_facts(item)
 

@@ -43,6 +43,15 @@ class Judge:
         )
         return [f"{list(e.absolute_path)}: {e.message[:200]}" for e in validator.iter_errors(body)]
 
+    def offered(self, path: str) -> dict[str, Any]:
+        """What may be asked of a path: the schema of each parameter, by name."""
+        found = {}
+        for each in self.spec["paths"][path]["get"]["parameters"]:
+            if "$ref" in each:
+                each = self.spec["components"]["parameters"][each["$ref"].rpartition("/")[2]]
+            found[each["name"]] = each["schema"]
+        return found
+
 
 class GraphQLJudge:
     """Says what is wrong with a question or with what was answered to it."""
