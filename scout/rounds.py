@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from scout.ref_watch import watch_refs
 from scout.watch import Summary, watch
 
 DEMO = "demo"
+PACKAGES, GIT = PARTS = ("packages", "git")
 SCHEDULE = "scout"
 """The regular watching; other schedules are looks that somebody asked for."""
 
@@ -44,19 +45,26 @@ def ensure_watchlist(database: Engine, settings: Settings) -> None:
 
 
 def look_and_plan(
-    database: Engine, settings: Settings, *, on_look: Callable[[str], None] | None = None
+    database: Engine,
+    settings: Settings,
+    *,
+    parts: Collection[str] = PARTS,
+    on_look: Callable[[str], None] | None = None,
 ) -> tuple[Summary, list[JobRow]]:
-    """Look at everything once and queue what the news asks for."""
+    """Look at packages and repositories once and queue what the news asks for."""
     ensure_watchlist(database, settings)
-    releases = watch(database, now=clock.now, log=settings.logs / "pip.log", on_look=on_look)
-    moves = watch_refs(
-        database,
-        history=GitHistory(settings.network),
-        network=settings.network,
-        now=clock.now,
-        on_look=on_look,
-    )
-    summary = releases.joined(moves)
+    summary = Summary()
+    if PACKAGES in parts:
+        summary = watch(database, now=clock.now, log=settings.logs / "pip.log", on_look=on_look)
+    if GIT in parts:
+        moves = watch_refs(
+            database,
+            history=GitHistory(settings.network),
+            network=settings.network,
+            now=clock.now,
+            on_look=on_look,
+        )
+        summary = summary.joined(moves)
     with writing(database) as session:
         jobs = plan_events(session, clock.now())
     return summary, jobs

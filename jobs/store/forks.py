@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from sqlmodel import Session, col, or_, select, update
+from sqlmodel import Session, col, func, or_, select, update
 
 from jobs.sightings import LinkedIssueRow, RepositoryRow
 
@@ -42,6 +42,15 @@ def repositories_named(session: Session, full_name: str) -> list[RepositoryRow]:
     """Repositories last seen under that name; a name may have passed from one to another."""
     query = select(RepositoryRow).where(RepositoryRow.full_name == full_name)
     return list(session.exec(query.order_by(col(RepositoryRow.id))))
+
+
+def repositories_like(session: Session, full_name: str) -> list[RepositoryRow]:
+    """Repositories under a name as a person types it, those that are there first."""
+    query = select(RepositoryRow).where(func.lower(RepositoryRow.full_name) == full_name.lower())
+    return sorted(
+        session.exec(query.order_by(col(RepositoryRow.id).desc())),
+        key=lambda row: (row.state != KNOWN, row.github_id is None),
+    )
 
 
 def repositories(

@@ -172,8 +172,11 @@ def keep_all(
     place = Place(repo.github_id, repo.root_id, None if above is None else above + 1)
     new: list[Happening] = []
     for facts in found:
-        row, changed = keep(session, known.get(facts.github_id), facts, place=place, now=now)
-        if facts.github_id not in known:
+        before = known.get(facts.github_id)
+        if before and before.tier <= Tier.WATCHED and before.state != forks.KNOWN:
+            continue  # whether it is back its own page says, which is looked at too
+        row, changed = keep(session, before, facts, place=place, now=now)
+        if before is None:
             changed = [_new_fork(repo, facts, place)] if told or _younger(facts, repo) else []
         elif row.tier > Tier.CANDIDATE:
             changed = []

@@ -22,10 +22,12 @@ from scout.github.texts import part
 
 NAME = "github_search"
 PACE = Pace({Tier.EVERYTHING: 24 * 60})
+TIER = Tier.CHAIN
+"""Nobody else draws on the quota of searches, so that none of it is left to others."""
 UNLINKED = "unlinked"
 PUSHED_WITHIN = timedelta(days=60)
 MOST_NAMES = 20
-MOST_PAGES = 5
+MOST_PAGES = 3
 SHORTEST_NAME = 4
 """A shorter name is a word that half of GitHub uses."""
 _OPERATORS = frozenset({"AND", "OR", "NOT"})
@@ -71,7 +73,7 @@ def look(desk: Desk, search: Search) -> Outcome:
     for _ in range(MOST_PAGES):
         if page is None:
             break
-        answer = desk.ask(page, Tier.EVERYTHING, conditional=False)
+        answer = desk.ask(page, TIER, conditional=False)
         if (outcome := unanswered(answer)) or not isinstance(answer, Answer):
             return outcome or Outcome()
         items = part(answer.items[0], "items") if answer.items else None

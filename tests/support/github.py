@@ -165,7 +165,8 @@ class GitHub:
         if path == "/rate_limit":
             return 200, self._rate_limit(), "/rate_limit", {}
         if path == buckets.SEARCH:
-            body, more = buckets.search(self.repos, query, self.public)
+            shown = {k: v for k, v in self.repos.items() if k not in self.status_of}
+            body, more = buckets.search(shown, query, self.public)
             return 200, body, buckets.SEARCH, more
         found = re.fullmatch(r"/repositories/(\d+)(/.*)?", path)
         by_name = re.fullmatch(r"/repos/([^/]+/[^/]+)(/.*)?", path)
@@ -279,7 +280,8 @@ class GitHub:
         if not signed:
             return 401, {"message": "This endpoint requires you to be authenticated."}, "", {}
         left = self.others["graphql"][1]
-        body = buckets.forks_by_push(self.repos, self.parents, question, left)
+        shown = {k: v for k, v in self.parents.items() if k not in self.status_of}
+        body = buckets.forks_by_push(self.repos, shown, question, left)
         return 200, body, buckets.GRAPHQL, {}
 
     def _charge(self, bucket: str, cost: bool) -> tuple[int, int]:

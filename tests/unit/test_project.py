@@ -15,6 +15,9 @@ from jobs import compare, stats, up
 from jobs.cli.root import build_app
 from jobs.config import Settings, env_example
 from jobs.scenarios import SCENARIOS
+from scout.github.visits import SOURCES
+from scout.rounds import PARTS
+from scout.run_cli import SOURCE_HELP
 
 ROOT = Path(__file__).parents[2]
 DOCS = {
@@ -65,6 +68,13 @@ def test_every_setting_is_in_the_deployment_guide(name: str) -> None:
 def test_every_scenario_is_documented(name: str) -> None:
     """A scenario is a word of the board."""
     assert f"`{name}`" in DOCS["docs/watchlist.md"]
+
+
+@pytest.mark.parametrize("name", [*PARTS, "github", *SOURCES])
+def test_every_source_is_documented_and_offered(name: str) -> None:
+    """In the guide to scouting, and in the help of the command that takes it."""
+    assert f"`{name}`" in DOCS["docs/scouting.md"]
+    assert re.search(rf"\b{name}\b", SOURCE_HELP)
 
 
 @pytest.mark.parametrize(
