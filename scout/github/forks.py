@@ -28,6 +28,8 @@ SMALLER_PAGES = 4
 """A page that fails again and again is asked for as this many smaller ones."""
 SMALLER_AFTER_FAILURES = 2
 LONGEST_CENSUS = timedelta(days=3)
+MOST_CENSUS_PAGES = 4000
+"""No list is that long: its pages lead in a circle."""
 
 
 def look_newest(desk: Desk, repo: Repo) -> Outcome:
@@ -49,6 +51,8 @@ def look_newest(desk: Desk, repo: Repo) -> Outcome:
         more = desk.ask(Page(last.next_url), repo.tier, conditional=False)
         if (outcome := unanswered(more)) or not isinstance(more, Answer):
             return outcome or Outcome()
+        if more.kind is not Kind.PAGE:
+            return Outcome(failed=Answer(Kind.NOT_KNOWN, more.status, reason="a page vanished"))
         found, page, last = [*found, *read_items(more.items)], page + 1, more
     with writing(desk.database) as session:
         new = keep_all(session, repo, found, source=NEWEST, told=True, now=desk.now())
@@ -111,6 +115,10 @@ def take_census(desk: Desk, repo: Repo) -> Outcome:
         cursor = dict(row.cursor) if row else {}
     census = Census.read(cursor, desk.now())
     while True:
+        if census.number > MOST_CENSUS_PAGES:
+            _save(desk, key, {k: v for k, v in cursor.items() if k != "census"})
+            endless = Answer(Kind.NOT_KNOWN, 200, reason="its list of forks has no end")
+            return Outcome(tuple(new), failed=endless)
         page = census.page(repo)
         answer = desk.ask(page, CENSUS_TIER)
         if (outcome := unanswered(answer)) or not isinstance(answer, Answer):
@@ -119,6 +127,8 @@ def take_census(desk: Desk, repo: Repo) -> Outcome:
             return Outcome(tuple(new), outcome.held, outcome.failed) if outcome else Outcome()
         if answer.kind in (Kind.MISSING, Kind.BLOCKED):
             return Outcome(tuple(new), note=f"{repo.full_name}: {answer.reason}")
+        if answer.kind is Kind.EMPTY:
+            return Outcome(tuple(new))  # of an empty repository, or in the middle of a list: no end
         with writing(desk.database) as session:
             state = source_states.lock_source_state(session, key, desk.now())
             told = bool(cursor.get("counted_at"))

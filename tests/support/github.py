@@ -64,6 +64,7 @@ class Asked:
     authorization: str | None
     if_none_match: str | None
     bucket: str = "core"
+    version: str | None = None
 
 
 @dataclass(frozen=True)
@@ -320,7 +321,8 @@ class GitHub:
         charged = status != 304 or token is None
         bucket = buckets.bucket_of(parts.path)
         limit, remaining = self._charge(bucket, charged)
-        self.asked.append(Asked(handler.path, status, charged, token, given, bucket))
+        version = handler.headers.get("X-GitHub-Api-Version")
+        self.asked.append(Asked(handler.path, status, charged, token, given, bucket, version))
         now = int(time.time()) + self.clock_skew_seconds
         rates = {
             "X-RateLimit-Limit": str(limit),

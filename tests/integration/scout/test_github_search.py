@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from sqlalchemy import Engine
 from support import github_json as make
 from support.github_scene import BUUN, UPSTREAM, Scene
 
@@ -12,6 +13,12 @@ from jobs.db import reading
 from jobs.store import forks
 from jobs.store.forks import repository
 from scout.github import search
+
+
+@pytest.fixture
+def database(sqlite: Engine) -> Engine:
+    """One kind of database: what is asked and judged does not depend on it."""
+    return sqlite
 
 
 def look(scene: Scene, **how: Any) -> Any:
