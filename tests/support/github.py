@@ -7,73 +7,18 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-import requests
 from support import github_buckets as buckets
 from support import github_json as make
-
-from scout.github.client import BoundedAdapter
+from support.github_wire import Asked, Fault, Reply, ToLoopback, write_reply
 
 API = make.API
-
-
-class ToLoopback(BoundedAdapter):
-    """Leads GitHub's address to the stand-in and every other address nowhere."""
-
-    def __init__(self, base: str, **limits: float) -> None:
-        self.base = base
-        super().__init__(**limits)
-
-    def send(self, request: requests.PreparedRequest, *args: Any, **kwargs: Any) -> Any:
-        url = request.url or ""
-        if not url.startswith(f"{API}/"):
-            raise requests.exceptions.ConnectionError(f"a test must not ask {url}")
-        request.url = self.base + url.removeprefix(API)
-        return super().send(request, *args, **{**kwargs, "proxies": {}})
-
-
-@dataclass
-class Fault:
-    """What happens, so many times, to requests whose path and query match `where`."""
-
-    where: str
-    times: int = 1
-    status: int = 200
-    body: bytes | None = None
-    headers: dict[str, str] = field(default_factory=dict)
-    change: Callable[[Any], Any] | None = None
-    header_seconds: float = 0.0
-    byte_seconds: float = 0.0
-    cut_after: int | None = None
-
-
-@dataclass(frozen=True)
-class Asked:
-    """One request and what became of it."""
-
-    path: str
-    status: int
-    charged: bool
-    authorization: str | None
-    if_none_match: str | None
-    bucket: str = "core"
-    version: str | None = None
-
-
-@dataclass(frozen=True)
-class Reply:
-    """What was answered, by the path of GitHub's description, for the judge."""
-
-    template: str
-    status: int
-    body: Any
+__all__ = ["API", "Asked", "Fault", "GitHub", "Reply", "ToLoopback"]
 
 
 class GitHub:
@@ -333,34 +278,4 @@ class GitHub:
         }
         everything = {"Content-Type": "application/json; charset=utf-8", **rates, **headers}
         everything |= fault.headers
-        self._write(handler, status, raw, everything, fault)
-
-    def _write(
-        self,
-        handler: BaseHTTPRequestHandler,
-        status: int,
-        raw: bytes,
-        headers: dict[str, str],
-        fault: Fault,
-    ) -> None:
-        if fault.header_seconds:
-            time.sleep(fault.header_seconds)
-        handler.send_response_only(status)
-        for name, value in headers.items():
-            if value:
-                handler.send_header(name, value)
-        if status not in (204, 304):
-            handler.send_header("Content-Length", str(len(raw)))
-        handler.end_headers()
-        if fault.cut_after is not None:
-            handler.wfile.write(raw[: fault.cut_after])
-            handler.wfile.flush()
-            handler.close_connection = True
-            return
-        if not fault.byte_seconds:
-            handler.wfile.write(raw)
-            return
-        for start in range(len(raw)):
-            handler.wfile.write(raw[start : start + 1])
-            handler.wfile.flush()
-            time.sleep(fault.byte_seconds)
+        write_reply(handler, status, raw, everything, fault)

@@ -70,6 +70,14 @@ def test_every_scenario_is_documented(name: str) -> None:
     assert f"`{name}`" in DOCS["docs/watchlist.md"]
 
 
+def test_tests_that_the_evidence_names_exist() -> None:
+    """A trap is held by a test only as long as there is one of that name."""
+    written = "\n".join(path.read_text() for path in ROOT.glob("tests/**/test_*.py"))
+    named = re.findall(r"`(test_\w+)`", DOCS["docs/evidence/github-traps.md"])
+    assert len(named) > 40
+    assert [name for name in named if f"def {name}(" not in written] == []
+
+
 @pytest.mark.parametrize("name", [*PARTS, "github", *SOURCES])
 def test_every_source_is_documented_and_offered(name: str) -> None:
     """In the guide to scouting, and in the help of the command that takes it."""
