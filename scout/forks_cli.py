@@ -24,6 +24,7 @@ from jobs.git import repo_url
 from jobs.sightings import RepositoryRow
 from jobs.store import forks as store
 from scout import fork_tiers
+from scout.github.search import UNLINKED
 from scout.ranking import Fork, GitFacts, Rank, order, rank
 
 app = typer.Typer()
@@ -69,7 +70,7 @@ def forks(
     Example: forkscout forks --rank --limit 10
     """
     with _database() as database, reading(database) as session:
-        rows = [row for row in store.repositories(session) if row.parent_github_id is not None]
+        rows = [row for row in store.repositories(session) if _is_fork(row)]
     now = clock.now()
     found = [(row, _rank(row, now)) for row in rows]
     found.sort(key=lambda pair: order(pair[1]) if ranked else (-_pushed(pair[0]),))
@@ -86,7 +87,8 @@ def forks(
         table.add_column("why")
     for row, each in shown:
         pushed = f"{row.pushed_at:%Y-%m-%d}" if row.pushed_at else "never"
-        cells = [row.full_name, str(row.tier), str(row.stars), pushed]
+        name = row.full_name + (" (no fork on paper)" if row.facts.get(UNLINKED) else "")
+        cells = [name, str(row.tier), str(row.stars), pushed]
         if ranked:
             why = each.shut_out or "; ".join(each.reasons[:SHOWN_REASONS])
             cells = [f"{each.score:.0f}", *cells, why]
@@ -185,6 +187,11 @@ def _rank(row: RepositoryRow, now: datetime) -> Rank:
     return rank(fork, GitFacts.read(row.facts.get("git")), now=now)
 
 
+def _is_fork(row: RepositoryRow) -> bool:
+    """On paper, or by its name alone."""
+    return row.parent_github_id is not None or bool(row.facts.get(UNLINKED))
+
+
 def _pushed(row: RepositoryRow) -> float:
     return row.pushed_at.timestamp() if row.pushed_at else 0.0
 
@@ -194,6 +201,7 @@ def _as_json(row: RepositoryRow, found: Rank, *, ranked: bool) -> dict[str, obje
         "repo_id": row.github_id,
         "full_name": row.full_name,
         "parent_id": row.parent_github_id,
+        "unlinked": bool(row.facts.get(UNLINKED)),
         "depth": row.depth,
         "tier": row.tier,
         "stars": row.stars,

@@ -13,7 +13,7 @@ from jobs import clock
 from jobs.config import Settings
 from jobs.db import writing
 from jobs.dispatch import plan_events
-from jobs.errors import ScoutError, UsageError, did_you_mean
+from jobs.errors import ScoutError, UsageError
 from jobs.tables import JobRow
 from scout.github import releases, repositories
 from scout.github.desk import open_desk
@@ -22,7 +22,6 @@ from scout.github.visits import FOR_TOKENS_ONLY, SOURCES
 from scout.rounds import PARTS, ensure_watchlist, look_and_plan
 from scout.watch import Summary
 
-GITHUB = "github"
 WITHOUT_TOKEN = (repositories.NAME, releases.NAME)
 """What sixty requests an hour are enough for."""
 PUBLIC_API = Settings.model_fields["github_api"].default
@@ -115,14 +114,12 @@ def _github_sources(settings: Settings, source: str) -> tuple[str, ...]:
     if source in PARTS:
         return ()
     if source:
-        if source not in (*SOURCES, GITHUB):
-            known = [*PARTS, *SOURCES, GITHUB]
-            raise UsageError(f"unknown source {source[:80]!r}", advice=did_you_mean(source, known))
+        names = checked(source, besides=PARTS)
         if source in FOR_TOKENS_ONLY and not token:
             raise UsageError(
                 f"{source} needs a token", advice="set FORKSCOUT_GITHUB_TOKEN to a read-only one"
             )
-        return checked(source)
+        return names
     if token:
         return SOURCES
     return WITHOUT_TOKEN if settings.github_api != PUBLIC_API else ()

@@ -55,15 +55,16 @@ class _Tally:
     reasons: list[str] = field(default_factory=list)
 
 
-def checked(source: str) -> tuple[str, ...]:
-    """The names of sources that one word of a person means."""
+def checked(source: str, *, besides: Collection[str] = ()) -> tuple[str, ...]:
+    """The names of sources that one word of a person means; `besides` are words of others."""
     if source == "github":
         return SOURCES
     if source in (fork_lists.NEWEST, pushes.NAME):
         return (repositories.NAME, fork_lists.CENSUS, source)
     if source not in SOURCES:
         raise UsageError(
-            f"unknown source {source[:80]!r}", advice=did_you_mean(source, [*SOURCES, "github"])
+            f"unknown source {source[:80]!r}",
+            advice=did_you_mean(source, [*SOURCES, "github", *besides]),
         )
     alone = source in (linked.NAME, search.NAME)
     return (source,) if alone else (repositories.NAME, source)

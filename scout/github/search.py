@@ -15,7 +15,7 @@ from jobs.store import forks, source_states
 from scout.github.answers import SEARCH, Answer, Kind
 from scout.github.base import Happening, Outcome, Repo, record, unanswered
 from scout.github.desk import Desk, Page
-from scout.github.governor import Pace, Tier
+from scout.github.governor import CANDIDATE_DAYS, Pace, Tier
 from scout.github.keeping import Place, keep
 from scout.github.repository_facts import RepositoryFacts, read_facts
 from scout.github.texts import part
@@ -25,7 +25,7 @@ PACE = Pace({Tier.EVERYTHING: 24 * 60})
 TIER = Tier.CHAIN
 """Nobody else draws on the quota of searches, so that none of it is left to others."""
 UNLINKED = "unlinked"
-PUSHED_WITHIN = timedelta(days=60)
+PUSHED_WITHIN = timedelta(days=CANDIDATE_DAYS)
 MOST_NAMES = 20
 MOST_PAGES = 3
 SHORTEST_NAME = 4

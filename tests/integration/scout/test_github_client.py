@@ -117,6 +117,7 @@ def test_the_token_is_in_no_log_line(github: GitHub, caplog: pytest.LogCaptureFi
     client.ask("repos/ggml-org/llama.cpp", many=False)
     github.fail("/forks", status=502, body=b"<html>")
     client.ask(FORKS)
+    assert client.query("{ rateLimit { cost } }", {}).kind is Kind.NOT_KNOWN
     assert caplog.text
     assert "s3cret" not in caplog.text
     assert "s3cr" not in repr(client)
