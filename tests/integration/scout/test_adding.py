@@ -181,6 +181,8 @@ def test_an_engine_nobody_knows_cannot_be_removed() -> None:
     with pytest.raises(UsageError) as refused:
         say("watchlist", "remove", "mein")
     assert "mine" in refused.value.advice
+    with pytest.raises(UsageError):
+        say("watchlist", "remove", "min\udce9")
 
 
 def test_a_name_that_belonged_to_another_repository_is_refused(home: Path) -> None:
