@@ -56,7 +56,8 @@ class StandingRow(SQLModel, table=True):
     """Where a repository's head stands in its network; worked out from git when it moved.
 
     `descent` is what `forkscout lineage --json` shows of it, `capability` the names it understands
-    beyond its base, `git` what the ranking of forks knows of its patches.
+    beyond its base, `git` what the ranking of forks knows of its patches. `chain` is a digest of
+    the heads that `descent` and `capability` were worked out from; empty asks for them anew.
     """
 
     __tablename__ = "standing"
@@ -66,6 +67,7 @@ class StandingRow(SQLModel, table=True):
     descent: dict[str, Any] = json_value()
     capability: dict[str, Any] = json_value()
     git: dict[str, Any] = json_value()
+    chain: str = ""
     worked_out_at: datetime = moment()
 
 

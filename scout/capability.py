@@ -1,4 +1,4 @@
-"""What an engine can do, read out of three of its sources without building it; pure and bounded.
+"""What an engine can do, read out of four of its sources without building it; pure and bounded.
 
 It knows names only. Type numbers are not compared: the same number, and the same name, means
 another format in another fork.
@@ -13,7 +13,8 @@ from dataclasses import dataclass, fields
 ARGUMENTS = "common/arg.cpp"
 TYPES = "ggml/include/ggml.h"
 ARCHITECTURES = "src/llama-arch.cpp"
-SOURCES = (ARGUMENTS, TYPES, ARCHITECTURES)
+SPECULATION = "common/speculative.cpp"
+SOURCES = (ARGUMENTS, TYPES, ARCHITECTURES, SPECULATION)
 
 TEXT_LIMIT = 2**20  # the longest of them has 0.2 MB
 NAMES_LIMIT = 5_000
@@ -23,6 +24,8 @@ SHOWN_LIMIT = 200
 _TOKEN = re.compile(r'//[^\n]*|/\*(?:.*?\*/|.*)|"(?:[^"\\\n]|\\.)*"?', re.DOTALL)
 _FLAG = re.compile(r'"(--?[A-Za-z][A-Za-z0-9_-]{0,78})"')
 _SPEC_TYPES = re.compile(r'"--spec-type"[^;]{0,200}?"\[?([a-z0-9-]+(?:[|,] ?[a-z0-9-]+)+)\]?"')
+_SPEC_NAMES = re.compile(r"common_speculative_type_from_name_map\s*=\s*\{([^;]{0,2000});")
+_SPEC_NAME = re.compile(r'\{\s*"([a-z0-9_-]{1,60})"\s*,\s*COMMON_SPECULATIVE_TYPE_')
 _CACHE_TYPES = re.compile(r"kv_cache_types\s*=\s*\{([^}]{0,4000})\}")
 _TYPE = re.compile(r"\bGGML_TYPE_([A-Z0-9_]{1,70})\b")
 _ENUMERATOR = re.compile(r"\bGGML_TYPE_([A-Z0-9_]{1,70})\s*[=,}]")
@@ -63,16 +66,26 @@ class Capability:
 
 
 def read_capability(texts: Mapping[str, str]) -> Capability:
-    """What the three sources say, by path; a source that is not there says nothing."""
+    """What the sources say, by path; a source that is not there says nothing.
+
+    Speculation types are the ones that the option itself lists. Where it lists none, because it
+    puts the list together when it runs, they are the names which the source turns into a type.
+    """
     arguments = _plain(texts.get(ARGUMENTS, ""))
     cache = _CACHE_TYPES.search(arguments)
     spec = _SPEC_TYPES.search(arguments)
+    named = _SPEC_NAMES.search(_plain(texts.get(SPECULATION, "")))
+    spec_types: frozenset[str] = frozenset()
+    if spec is not None:
+        spec_types = frozenset(re.split(r"[|,] ?", spec[1]))
+    elif named is not None:
+        spec_types = _names(_SPEC_NAME.finditer(named[1]))
     types = _names(_ENUMERATOR.finditer(_plain(texts.get(TYPES, ""))))
     return Capability(
         flags=_names(_FLAG.finditer(arguments)),
         ggml_types=types - {"COUNT"},
         cache_types=_names(_TYPE.finditer(cache[1])) if cache else frozenset(),
-        spec_types=frozenset(re.split(r"[|,] ?", spec[1])) - {"none"} if spec else frozenset(),
+        spec_types=spec_types - {"none"},
         archs=_names(_ARCHITECTURE.finditer(_plain(texts.get(ARCHITECTURES, "")))),
     )
 

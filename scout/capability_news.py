@@ -1,4 +1,4 @@
-"""Tells when a push changed what an engine can do; reads at most three sources at three commits."""
+"""Tells when a push changed what an engine can do; reads at most four sources at three commits."""
 
 from __future__ import annotations
 

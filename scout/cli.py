@@ -1,4 +1,4 @@
-"""Commands of this room: lineage and events here, the others in files of their own."""
+"""Commands of this room: lineage here, the others in files of their own; they print."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from jobs import clock
 from jobs.config import Settings
 from jobs.db import open_database, reading
 from jobs.store import catalog
-from jobs.terminal import printable
-from scout import forks_cli, run_cli, watchlist_cli
+from scout import events_cli, forks_cli, run_cli, watchlist_cli
 from scout.family import as_tree, family_of
 from scout.history import GitHistory
 from scout.kinship import kindred
@@ -26,6 +25,7 @@ app = typer.Typer(no_args_is_help=True)
 app.add_typer(watchlist_cli.app, name="watchlist")
 app.add_typer(run_cli.app, name="scout")
 app.add_typer(forks_cli.app)
+app.add_typer(events_cli.app)
 
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON for programs")]
 
@@ -58,36 +58,3 @@ def lineage(engine: str, as_json: AsJson = False) -> None:
         _say_json([asdict(descent) for descent in descents])
         return
     Console().print(as_tree(descents, marked=engine))
-
-
-@app.command("events")
-def events(
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="how many, newest first")] = 20,
-    as_json: AsJson = False,
-) -> None:
-    """Show what was seen, newest first.
-
-    Example: forkscout events --limit 5
-    """
-    with _database() as database, reading(database) as session:
-        rows = catalog.events(session, limit=limit)
-    if as_json:
-        _say_json(
-            [
-                {
-                    "id": row.id,
-                    "key": row.key,
-                    "kind": row.kind,
-                    "title": row.title,
-                    "seen_at": row.seen_at.isoformat(),
-                    "planned": row.planned,
-                    "payload": row.payload,
-                }
-                for row in rows
-            ]
-        )
-        return
-    if not rows:
-        typer.echo("nothing was seen yet: forkscout scout run")
-    for row in rows:
-        typer.echo(f"{row.seen_at:%Y-%m-%d %H:%M} UTC  {printable(row.title)}")

@@ -9,7 +9,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from jobs.errors import UsageError
-from scout.graph import Distance
+from scout.graph import Distance, Graph
 from scout.history import History
 from scout.kinship import Kin, relatives, root_of
 from scout.lineage import Descent, lineage
@@ -32,7 +32,9 @@ def family_of(
                 f"the branch of {needed!r} was not seen yet",
                 advice="look again: forkscout scout run; forkscout events tells of trouble",
             )
-    graph = history.graph([kin[name].repository for name in members])
+    numbers = [kin[name].repository for name in members]
+    # A chain of one has nobody to be compared with: no commit is read for it.
+    graph = history.graph(numbers) if len(members) > 1 else Graph(())
     return lineage(graph, list(members.values()), upstream=root, now=now)
 
 

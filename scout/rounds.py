@@ -23,6 +23,7 @@ from scout.history import GitHistory
 from scout.loading import apply
 from scout.reading import load
 from scout.ref_watch import watch_refs
+from scout.standings import keep_standings
 from scout.watch import Summary, watch
 
 DEMO = "demo"
@@ -57,17 +58,25 @@ def look_and_plan(
     if PACKAGES in parts:
         summary = watch(database, now=clock.now, log=settings.logs / "pip.log", on_look=on_look)
     if GIT in parts:
-        moves = watch_refs(
-            database,
-            history=GitHistory(settings.network),
-            network=settings.network,
-            now=clock.now,
-            on_look=on_look,
-        )
-        summary = summary.joined(moves)
+        summary = summary.joined(_look_at_git(database, settings, on_look))
     with writing(database) as session:
         jobs = plan_events(session, clock.now())
     return summary, jobs
+
+
+def _look_at_git(
+    database: Engine, settings: Settings, on_look: Callable[[str], None] | None
+) -> Summary:
+    history = GitHistory(settings.network)
+    moves = watch_refs(
+        database,
+        history=history,
+        network=settings.network,
+        now=clock.now,
+        on_look=on_look,
+    )
+    troubles = keep_standings(database, history=history, now=clock.now)
+    return moves.joined(Summary(troubles=tuple(troubles)))
 
 
 def watch_round(station: Station, schedule: str, slot: datetime) -> None:

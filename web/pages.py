@@ -20,7 +20,14 @@ STALE_DAYS = 14
 FRONT_LINES = 3
 FRONT_CHANGES = 12
 
-FIXED = ("index.html", "leaderboard.html", "queue.html", "engines.html", "method.html")
+FIXED = (
+    "index.html",
+    "leaderboard.html",
+    "queue.html",
+    "engines.html",
+    "forks.html",
+    "method.html",
+)
 
 
 @dataclass(frozen=True)
@@ -263,7 +270,13 @@ def _is_stale(entry: Entry, now: datetime) -> bool:
 def _changes(front: Front) -> tuple[Change, ...]:
     changes = [
         *(
-            Change(event.seen_at, words.spoken(event.kind), event.title, event.engine or "", None)
+            Change(
+                event.seen_at,
+                words.spoken(event.kind),
+                event.title,
+                event.engine or "",
+                f"forks/{event.fork_id}.html" if event.fork_id else None,
+            )
             for event in front.events
         ),
         *(

@@ -102,11 +102,20 @@ def moment(value: datetime | None) -> str:
     )
 
 
-def counted(value: int | None, noun: str) -> str:
-    """`1 run`, `3 runs`."""
+def day(value: datetime | None) -> str:
+    """The day of a moment in UTC."""
     if value is None:
         return NO_DATA
-    return f"{value} {noun}{'' if value == 1 else 's'}"
+    return Markup('<time datetime="{}">{}</time>').format(
+        value.isoformat(timespec="seconds"), value.strftime("%Y-%m-%d")
+    )
+
+
+def counted(value: int | None, noun: str, nouns: str = "") -> str:
+    """`1 run`, `3 runs`; `nouns` where an s alone makes no plural."""
+    if value is None:
+        return NO_DATA
+    return f"{value} {noun}" if value == 1 else f"{value} {nouns or f'{noun}s'}"
 
 
 def short(digest: str) -> str:
@@ -131,6 +140,7 @@ FILTERS: dict[str, Callable[..., str]] = {
     "change": change,
     "moment": moment,
     "counted": counted,
+    "day": day,
     "short": short,
     "spoken": words.spoken,
 }

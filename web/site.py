@@ -14,13 +14,14 @@ from pathlib import Path
 from sqlmodel import Session
 
 from jobs.config import Settings
-from jobs.store import board, overview
-from web import pages
+from jobs.store import board, chains, overview
+from web import fork_pages, pages
 from web.logs import tail
 from web.ranking import Board, TellsApart, boards, boots_apart
 from web.redact import redact
 
 _RESULT = re.compile(r"results/([1-9][0-9]{0,8})\.html", re.ASCII)
+_FORK = re.compile(r"forks/([1-9][0-9]{0,8})\.html", re.ASCII)
 _JOB = re.compile(r"jobs/([1-9][0-9]{0,8})\.html", re.ASCII)
 
 
@@ -50,11 +51,16 @@ class Site:
                 return pages.queue(found, now=now, silent_seconds=self.silent_seconds)
             case "engines.html":
                 return pages.engines(overview.engines(session))
+            case "forks.html":
+                return fork_pages.forks(chains.found(session), now=now)
             case "method.html":
                 return pages.method()
         if wanted := _RESULT.fullmatch(path):
             detail = board.result(session, int(wanted[1]))
             return pages.result(detail, now=now) if detail else None
+        if wanted := _FORK.fullmatch(path):
+            fork = chains.fork(session, int(wanted[1]))
+            return fork_pages.fork(fork, now=now) if fork else None
         if wanted := _JOB.fullmatch(path):
             job = overview.job(session, int(wanted[1]))
             return pages.job(job, tail(self.log_of(job.id))) if job else None
@@ -64,6 +70,7 @@ class Site:
         """Every page there is."""
         yield from pages.FIXED
         yield from (f"results/{number}.html" for number in board.result_ids(session))
+        yield from (f"forks/{each.id}.html" for each in chains.watched(session))
         yield from (f"jobs/{number}.html" for number in overview.job_ids(session))
 
 

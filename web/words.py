@@ -1,8 +1,11 @@
-"""What the words on our pages mean, one sentence for each value of the model's enums."""
+"""What the words on our pages mean, and how a stored figure is said; pure, no markup."""
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from jobs.model import Blame, State, Validity, VerdictKind
+from jobs.store.shown_forks import ShownDistance, Standing
 
 VALIDITY = {
     Validity.OK: "Nothing speaks against the number.",
@@ -55,6 +58,22 @@ BLOCKED = {
 }
 
 
+TIER = {
+    0: "watched as an engine",
+    1: "watched closely",
+    2: "a candidate",
+    3: "known by name",
+}
+
+ABILITY = {
+    "flags": "flags",
+    "ggml_types": "tensor types",
+    "cache_types": "cache types",
+    "spec_types": "kinds of speculation",
+    "archs": "architectures",
+}
+
+
 def spoken(word: str) -> str:
     """A stored word as people read it: `cannot_tell` becomes `cannot tell`."""
     return word.replace("_", " ")
@@ -65,3 +84,47 @@ def blocked(reason: str | None) -> str:
     if not reason:
         return "blocked, and no reason was recorded"
     return BLOCKED.get(reason, spoken(reason))
+
+
+def distance(found: ShownDistance | None) -> str:
+    """Ahead and behind as short as a picture needs it."""
+    if found is None:
+        return "not measured yet"
+    if found.merge_base is None:
+        return "nothing in common"
+    return f"+{found.ahead} \N{MINUS SIGN}{found.behind}"
+
+
+def apart(found: ShownDistance | None, of: str) -> str:
+    """Ahead and behind in a sentence."""
+    if found is None:
+        return f"not measured against {of} yet"
+    if found.merge_base is None:
+        return f"no commit in common with {of}"
+    return f"{_counted(found.ahead, 'commit')} ahead of {of} and {found.behind} behind"
+
+
+def own_patches(found: Standing) -> str:
+    """How many patches are its own, and whose."""
+    patches = "1 own patch" if found.own_patches == 1 else f"{found.own_patches} own patches"
+    return f"{patches} by {_counted(found.own_authors, 'author')}"
+
+
+def staleness(found: Standing, *, now: datetime) -> str:
+    """How old the upstream is that a fork stands on, and what it lacks of today's."""
+    away = found.from_upstream
+    if away is None:
+        return "It is the upstream of its chain: forks of it are measured against it."
+    if away.merge_base is None or found.last_sync is None:
+        return "It has no commit in common with its upstream."
+    if away.behind == 0:
+        return "It has everything that upstream had at the last look."
+    days = max((now - found.last_sync.upstream_at).days, 0)
+    return (
+        f"It stands on upstream of {found.last_sync.upstream_at:%Y-%m-%d}, "
+        f"{_counted(days, 'day')} old, and lacks {_counted(away.behind, 'commit')} of upstream."
+    )
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"

@@ -128,10 +128,28 @@ def add_event(
     return row
 
 
-def events(session: Session, *, limit: int = 50) -> list[EventRow]:
-    """The newest events, newest first."""
+def events(
+    session: Session,
+    *,
+    limit: int = 50,
+    kind: str | None = None,
+    engine_id: int | None = None,
+    since: datetime | None = None,
+) -> list[EventRow]:
+    """The newest events, newest first; of one kind, one engine or seen since then, where asked."""
     query = select(EventRow).order_by(col(EventRow.seen_at).desc(), col(EventRow.id).desc())
+    if kind is not None:
+        query = query.where(EventRow.kind == kind)
+    if engine_id is not None:
+        query = query.where(EventRow.engine_id == engine_id)
+    if since is not None:
+        query = query.where(col(EventRow.seen_at) >= since)
     return list(session.exec(query.limit(limit)))
+
+
+def event_kinds(session: Session) -> set[str]:
+    """Every kind of event that was ever written."""
+    return set(session.exec(select(EventRow.kind).distinct()))
 
 
 def unplanned_events(session: Session, *, limit: int = 100) -> list[EventRow]:

@@ -10,6 +10,7 @@ from sqlmodel import Session, col, func, or_, select, update
 from jobs.sightings import LinkedIssueRow, RepositoryRow
 
 KNOWN, GONE, BLOCKED = "known", "gone", "blocked"
+IS_FORK = col(RepositoryRow.parent_github_id).is_not(None)
 DEEPEST = 20
 """No network is that deep; a ring of parents ends here."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from sqlalchemy import ColumnElement, func, literal, tuple_
@@ -11,7 +11,9 @@ from sqlmodel import Session, SQLModel, col, select
 
 from jobs.columns import UtcDateTime
 from jobs.model import Kind, State
+from jobs.sightings import RepositoryRow
 from jobs.store.board import newest_entries
+from jobs.store.refs import repositories_of_engines
 from jobs.store.shown import (
     Front,
     Queue,
@@ -106,8 +108,8 @@ def job_ids(session: Session) -> tuple[int, ...]:
     return tuple(i for i in session.exec(select(JobRow.id).order_by(col(JobRow.id))) if i)
 
 
-def engines(session: Session) -> tuple[ShownEngine, ...]:
-    """The engines that are watched, then the retired ones, with their revisions, newest first."""
+def revisions(session: Session, *, engine_id: int | None = None) -> dict[int, list[ShownRevision]]:
+    """Revisions by engine, newest first; of one engine where asked."""
     builds = dict(
         session.exec(
             select(BuildRow.revision_id, func.count()).group_by(col(BuildRow.revision_id))
@@ -120,15 +122,16 @@ def engines(session: Session) -> tuple[ShownEngine, ...]:
             )
         ).all()
     )
-    revisions: dict[int, list[ShownRevision]] = defaultdict(list)
-    for row in session.exec(
-        select(RevisionRow).order_by(
-            col(RevisionRow.order_key).desc(),
-            col(RevisionRow.first_seen_at).desc(),
-            col(RevisionRow.id).desc(),
-        )
-    ):
-        revisions[row.engine_id].append(
+    query = select(RevisionRow).order_by(
+        col(RevisionRow.order_key).desc(),
+        col(RevisionRow.first_seen_at).desc(),
+        col(RevisionRow.id).desc(),
+    )
+    if engine_id is not None:
+        query = query.where(RevisionRow.engine_id == engine_id)
+    found: dict[int, list[ShownRevision]] = defaultdict(list)
+    for row in session.exec(query):
+        found[row.engine_id].append(
             ShownRevision(
                 commit=row.commit,
                 label=row.label,
@@ -138,6 +141,13 @@ def engines(session: Session) -> tuple[ShownEngine, ...]:
                 newest_result_id=results.get(row.id or 0),
             )
         )
+    return found
+
+
+def engines(session: Session) -> tuple[ShownEngine, ...]:
+    """The engines that are watched, then the retired ones, with their revisions, newest first."""
+    known = revisions(session)
+    places = repositories_of_engines(session)
     return tuple(
         ShownEngine(
             name=row.name,
@@ -148,7 +158,8 @@ def engines(session: Session) -> tuple[ShownEngine, ...]:
             trust=row.trust,
             branches=tuple(row.branches),
             retired=row.retired,
-            revisions=tuple(revisions[row.id or 0]),
+            revisions=tuple(known.get(row.id or 0, ())),
+            fork_id=_fork_id(row.id, places),
         )
         for row in session.exec(select(EngineRow).order_by(col(EngineRow.retired), EngineRow.name))
     )
@@ -156,6 +167,7 @@ def engines(session: Session) -> tuple[ShownEngine, ...]:
 
 def front(session: Session, *, limit: int = 8) -> Front:
     """What changed lately, and how much there is."""
+    places = repositories_of_engines(session)
     events = session.exec(
         select(EventRow, EngineRow.name)
         .join(EngineRow, col(EngineRow.id) == EventRow.engine_id, isouter=True)
@@ -170,7 +182,13 @@ def front(session: Session, *, limit: int = 8) -> Front:
     ).all()
     return Front(
         events=tuple(
-            ShownEvent(kind=row.kind, title=row.title, engine=name, seen_at=row.seen_at)
+            ShownEvent(
+                kind=row.kind,
+                title=row.title,
+                engine=name,
+                seen_at=row.seen_at,
+                fork_id=_fork_id(row.engine_id, places),
+            )
             for row, name in events
         ),
         results=newest_entries(session, limit=limit),
@@ -180,6 +198,11 @@ def front(session: Session, *, limit: int = 8) -> Front:
         builds=_count(session, BuildRow),
         results_total=_count(session, ResultRow),
     )
+
+
+def _fork_id(engine_id: int | None, places: Mapping[int, RepositoryRow]) -> int | None:
+    place = places.get(engine_id or 0)
+    return place.id if place else None
 
 
 def _count(session: Session, table: type[SQLModel], *where: ColumnElement[bool]) -> int:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
+from sqlalchemy import tuple_
 from sqlmodel import Session, col, func, select
 
 from jobs.sightings import RefRow, RepositoryRow, SourceStateRow
@@ -37,8 +38,12 @@ def repository_of(session: Session, engine: EngineRow, now: datetime) -> Reposit
 
 
 def repositories_of_engines(session: Session) -> dict[int, RepositoryRow]:
-    """Repositories by the engine they belong to."""
-    rows = session.exec(select(RepositoryRow).where(col(RepositoryRow.engine_id).is_not(None)))
+    """The repository of each engine that has one; the first where there are several."""
+    rows = session.exec(
+        select(RepositoryRow)
+        .where(col(RepositoryRow.engine_id).is_not(None))
+        .order_by(col(RepositoryRow.id).desc())
+    )
     return {row.engine_id: row for row in rows if row.engine_id is not None}
 
 
@@ -62,6 +67,15 @@ def refs_of(session: Session, repository_id: int) -> dict[str, str]:
     """Full ref name to commit, as last recorded; deleted ones are left out."""
     query = select(RefRow.name, RefRow.oid).where(
         RefRow.repository_id == repository_id, col(RefRow.gone_at).is_(None)
+    )
+    return dict(session.exec(query).all())
+
+
+def oids(session: Session, wanted: Iterable[tuple[int, str]]) -> dict[int, str]:
+    """The commit of one named ref of each repository, where it is there."""
+    place = tuple_(col(RefRow.repository_id), col(RefRow.name))
+    query = select(RefRow.repository_id, RefRow.oid).where(
+        place.in_(list(wanted)), col(RefRow.gone_at).is_(None)
     )
     return dict(session.exec(query).all())
 

@@ -195,12 +195,13 @@ class Queue:
 
 @dataclass(frozen=True)
 class ShownEvent:
-    """A sighting worth acting on."""
+    """A sighting worth acting on; `fork_id` leads to the page of its repository."""
 
     kind: str
     title: str
     engine: str | None
     seen_at: datetime
+    fork_id: int | None = None
 
 
 @dataclass(frozen=True)
@@ -232,6 +233,7 @@ class ShownEngine:
     branches: tuple[str, ...]
     retired: bool
     revisions: tuple[ShownRevision, ...]
+    fork_id: int | None = None
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ def keep_standing(
     descent: Mapping[str, Any] | None = None,
     capability: Mapping[str, Any] | None = None,
     git: Mapping[str, Any] | None = None,
+    chain: str | None = None,
 ) -> StandingRow:
     """The row of a repository, brought up to date; what is not given stays as it was."""
     row = session.get(StandingRow, repository_id)
@@ -35,6 +36,8 @@ def keep_standing(
     for name, value in (("descent", descent), ("capability", capability), ("git", git)):
         if value is not None:
             setattr(row, name, dict(value))
+    if chain is not None:
+        row.chain = chain
     session.add(row)
     session.flush()
     return row

@@ -90,3 +90,25 @@ def test_a_reader_walks_from_the_front_page_to_the_samples(folder: Path, browser
     assert page.get_by_role("img", name="Decode speed of every run").is_visible()
     assert page.get_by_text("uncaged").first.is_visible()
     page.close()
+
+
+@pytest.mark.needs("chromium")
+@pytest.mark.parametrize("width", [390, 1440])
+def test_a_long_chain_is_drawn_inside_its_box(folder: Path, browser: Browser, width: int) -> None:
+    """Forty members scroll in their own box, the page does not; the shown one is marked."""
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.goto((folder / "forks.html").as_uri())
+    page.get_by_role("link", name="wide-39", exact=True).first.click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    drawing = page.get_by_role("img", name="The chain of wide-39")
+    assert drawing.locator("g.node").count() == 40
+    box = drawing.bounding_box()
+    assert box is not None
+    assert box["width"] > 500
+    frame = page.locator("figure.lineage .scroll").bounding_box()
+    assert frame is not None
+    assert frame["width"] <= width
+    marked = drawing.locator("g.shown")
+    assert marked.count() == 1
+    assert (marked.text_content() or "").split()[0] == "wide-39"
+    page.close()

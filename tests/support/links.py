@@ -22,12 +22,14 @@ class _Links(HTMLParser):
 
 
 def dead_links(folder: Path) -> list[str]:
-    """`page: link` for each link that leads nowhere or out of the folder."""
+    """`page: link` for each link that leads nowhere or out of the folder, save to GitHub."""
     pages = {page.resolve(): _read(page) for page in folder.rglob("*.html")}
     dead = []
     for page, links in pages.items():
         for link in links.found:
             parts = urlsplit(link)
+            if (parts.scheme, parts.netloc) == ("https", "github.com"):
+                continue
             target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
             outside = parts.scheme or parts.netloc or not target.is_relative_to(folder.resolve())
             lost = parts.fragment and parts.fragment not in pages.get(target, _Links()).ids

@@ -18,6 +18,7 @@ from jobs.scenarios import SCENARIOS
 from scout.github.visits import SOURCES
 from scout.rounds import PARTS
 from scout.run_cli import SOURCE_HELP
+from web.api import v1
 
 ROOT = Path(__file__).parents[2]
 DOCS = {
@@ -62,6 +63,12 @@ def test_env_example_lists_every_setting() -> None:
 def test_every_setting_is_in_the_deployment_guide(name: str) -> None:
     """With its default."""
     assert f"`FORKSCOUT_{name.upper()}`" in DOCS["docs/deployment.md"]
+
+
+@pytest.mark.parametrize("path", [route.path for route in v1.router(None, None).routes])
+def test_every_route_of_the_api_is_documented(path: str) -> None:
+    """With the names its parts have in the code."""
+    assert path in DOCS["docs/api.md"]
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

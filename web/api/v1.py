@@ -11,13 +11,14 @@ from pydantic import BeforeValidator
 from sqlalchemy import Engine
 
 from jobs import db
-from jobs.store import board, overview
+from jobs.store import board, chains, overview
 from web import pages, plain
 from web.logs import piece
 from web.site import Site
 
 LARGEST_ID = 2**31 - 1
 LARGEST_OFFSET = 2**53
+LONGEST_NAME = 200
 MOST_JOBS = 500
 
 READ = ["GET", "HEAD"]
@@ -77,6 +78,27 @@ def router(engine: Engine, site: Site) -> APIRouter:
             raise HTTPException(404, f"Job {job_id} has written no log.")
         headers = {"X-Next-Offset": str(part.next_offset), "X-Log-Size": str(part.size)}
         return PlainTextResponse(site.clean(part.text), headers=headers)
+
+    @api.api_route("/forks", methods=READ)
+    def forks() -> Response:
+        with db.reading(engine) as session:
+            return StrictJson(plain.plain(chains.found(session), site.clean))
+
+    @api.api_route("/forks/{fork_id}", methods=READ)
+    def fork(fork_id: Id) -> Response:
+        with db.reading(engine) as session:
+            found = chains.fork(session, fork_id)
+        if found is None:
+            raise HTTPException(404, f"There is no watched fork {fork_id}.")
+        return StrictJson(plain.plain(found, site.clean))
+
+    @api.api_route("/lineage/{name}", methods=READ)
+    def lineage(name: Annotated[str, Path(max_length=LONGEST_NAME)]) -> Response:
+        with db.reading(engine) as session:
+            found = chains.chain_named(session, name)
+        if not found:
+            raise HTTPException(404, "There is no engine of that name with a repository.")
+        return StrictJson({"engine": site.clean(name), "chain": plain.plain(found, site.clean)})
 
     @api.api_route("/results/{result_id}", methods=READ)
     def result(result_id: Id) -> Response:

@@ -12,7 +12,10 @@ from support.package_index import PackageIndex
 from support.watching import CHAIN, engine
 from typer.testing import CliRunner, Result
 
+from jobs.config import Settings
+from jobs.db import open_database, reading
 from jobs.errors import UsageError
+from jobs.store.standings import standings
 from scout.cli import app
 
 LIST = """\
@@ -102,7 +105,7 @@ def test_nothing_watched_says_what_to_do() -> None:
 def test_lineage_from_the_watch_list_to_the_tree(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After one look the chain is printed as a tree, and as JSON; an unseen engine says so."""
+    """After one look the chain is printed as a tree, and as JSON, and is kept in the same words."""
     hub = Hub(tmp_path / "outside")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(hub.config))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
@@ -120,6 +123,11 @@ def test_lineage_from_the_watch_list_to_the_tree(
     assert [each["parent"] for each in found.values()] == [None, "upstream", "turbo", "buun"]
     with pytest.raises(UsageError, match="beee"):
         say("lineage", "beee")
+    database = open_database(Settings())
+    with reading(database) as session:
+        kept = [row.descent for row in standings(session).values()]
+    database.dispose()
+    assert sorted(kept, key=str) == sorted(found.values(), key=str)
 
 
 @pytest.mark.needs("git")
@@ -139,3 +147,29 @@ def test_a_repository_that_is_not_there_is_exit_code_one(
     assert again.exit_code == 1
     assert "asked again after" in again.stderr
     assert "not watched yet" not in again.stdout
+
+
+def test_events_are_filtered(package_index: PackageIndex) -> None:
+    """By kind, engine and time; a word nobody knows gets the nearest right one."""
+    package_index.offer("stub", "1.0")
+    say("watchlist", "import", "list.toml")
+    say("scout", "run")
+    for words in (["--kind", "release"], ["--engine", "wheel"], ["--since", "1h"]):
+        (event,) = json.loads(say("events", *words, "--json").stdout)
+        assert event["engine"] == "wheel"
+    assert json.loads(say("events", "--since", "9999-01-01", "--json").stdout) == []
+    assert "nothing of that" in say("events", "--kind", "tag_moved").stdout
+    with pytest.raises(UsageError, match="'fork_pusht'") as caught:
+        say("events", "--kind", "fork_pusht")
+    assert "fork_pushed" in caught.value.advice
+    with pytest.raises(UsageError, match="'weel'"):
+        say("events", "--engine", "weel")
+
+
+@pytest.mark.parametrize(
+    "text", ["yesterday", "7", "0d", "-1d", "99999d", "0001-01-01T00:00+14:00"]
+)
+def test_a_moment_that_is_none_is_refused(text: str) -> None:
+    """Before the database is asked."""
+    with pytest.raises(UsageError, match="is no moment"):
+        say("events", f"--since={text}")

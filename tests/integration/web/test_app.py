@@ -9,9 +9,10 @@ from support.asgi import ask
 from support.example import write_log
 
 from jobs.config import Settings
+from web import pages
 from web.app import create_app, hosts
 
-FIXED = ("/", "/index.html", "/leaderboard.html", "/queue.html", "/engines.html", "/method.html")
+FIXED = ("/", *(f"/{path}" for path in pages.FIXED))
 
 
 def _strict(text: str):
@@ -99,6 +100,9 @@ def test_the_api_speaks_strict_json(app, example) -> None:
     [
         ("/results/999.html", 404),
         ("/jobs/0.html", 404),
+        ("/forks/999.html", 404),
+        ("/forks/0.html", 404),
+        ("/forks/%3Cscript%3E.html", 404),
         ("/jobs/99999999999999999999.html", 404),
         ("/jobs/1.html/x", 404),
         ("/nothing", 404),
@@ -110,6 +114,11 @@ def test_the_api_speaks_strict_json(app, example) -> None:
         ("/jobs/%3Cscript%3E.html", 404),
         ("/api/v1/jobs/999", 404),
         ("/api/v1/results/999", 404),
+        ("/api/v1/forks/999", 404),
+        ("/api/v1/forks/x", 422),
+        ("/api/v1/lineage/nobody", 404),
+        ("/api/v1/lineage/%3Cscript%3E", 404),
+        (f"/api/v1/lineage/{'n' * 300}", 422),
         ("/api/v1/jobs/1/log", 404),
         ("/api/v1/jobs/x", 422),
         ("/api/v1/jobs/-1", 422),
@@ -186,7 +195,7 @@ def test_a_head_is_a_get_without_its_body(app, path: str) -> None:
 )
 def test_a_number_has_one_spelling(app, number: str) -> None:
     """Other digits, signs, spaces and numbers no row can have name nothing."""
-    for kind in ("jobs", "results"):
+    for kind in ("jobs", "results", "forks"):
         answer = ask(app, f"/api/v1/{kind}/{number}")
         assert answer.status_code == 422
         assert "positive whole numbers" in answer.json()["detail"]

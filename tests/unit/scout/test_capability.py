@@ -1,4 +1,4 @@
-"""What three small sources say an engine can do."""
+"""What four small sources say an engine can do."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ import time
 
 import pytest
 
-from scout.capability import ARCHITECTURES, ARGUMENTS, TYPES, Capability, read_capability
+from scout.capability import (
+    ARCHITECTURES,
+    ARGUMENTS,
+    SPECULATION,
+    TYPES,
+    Capability,
+    read_capability,
+)
 
 BASE = {
     ARGUMENTS: """
@@ -61,6 +68,25 @@ def test_what_the_base_does_not_say_is_not_called_new() -> None:
     assert read_capability(FORK).beyond(base).spec_types == frozenset()
 
 
+UPSTREAM_NAMES = """
+    const std::map<std::string, common_speculative_type> common_speculative_type_from_name_map = {
+        {"none",       COMMON_SPECULATIVE_TYPE_NONE},
+        {"draft-mtp",  COMMON_SPECULATIVE_TYPE_DRAFT_MTP}, // {"old", COMMON_SPECULATIVE_TYPE_OLD}
+        {"ngram-mod",  COMMON_SPECULATIVE_TYPE_NGRAM_MOD}
+    };
+    other = {{"not", COMMON_SPECULATIVE_TYPE_THIS}};
+"""
+
+
+def test_speculation_types_come_from_their_own_source_where_the_option_lists_none() -> None:
+    """As upstream keeps them; a list in the option itself is what is understood, and wins."""
+    built = BASE[ARGUMENTS].replace('"[none|ngram-cache|ngram-simple]"', "all_types()")
+    found = read_capability({ARGUMENTS: built, SPECULATION: UPSTREAM_NAMES})
+    assert found.spec_types == {"draft-mtp", "ngram-mod"}
+    listed = read_capability({**BASE, SPECULATION: UPSTREAM_NAMES})
+    assert listed.spec_types == {"ngram-cache", "ngram-simple"}
+
+
 def test_a_missing_source_says_nothing() -> None:
     """A code base of another shape has no known abilities, and is no error."""
     assert read_capability({}) == Capability()
@@ -78,13 +104,15 @@ def test_a_missing_source_says_nothing() -> None:
         '"-a" ',
         "GGML_TYPE_A = ",
         '"--spec-type"a|b',
+        "common_speculative_type_from_name_map = {",
+        'common_speculative_type_from_name_map = { {"a", COMMON_SPECULATIVE_TYPE_',
     ],
 )
 def test_hostile_sources_cost_little(piece: str) -> None:
     """A megabyte of openings that never close is read in a moment."""
     text = piece * (2**20 // len(piece))
     start = time.process_time()
-    read_capability({ARGUMENTS: text, TYPES: text, ARCHITECTURES: text})
+    read_capability({ARGUMENTS: text, TYPES: text, ARCHITECTURES: text, SPECULATION: text})
     assert time.process_time() - start < 3
 
 
