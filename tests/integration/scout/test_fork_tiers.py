@@ -130,6 +130,23 @@ def test_what_becomes_of_a_watched_fork_its_own_page_says(chain: Scene) -> None:
     chain.later(days=1)
     chain.look()
     assert chain.row(TURBO).state == "known"
+    assert any(key.startswith(f"gh:repo:{TURBO}:returned") for key in chain.told())
+
+
+def test_a_page_that_did_not_change_meanwhile_is_back_too(chain: Scene) -> None:
+    """304 to the ETag of the time before: it is there, and the misses begin anew."""
+    chain.look()
+    chain.github.fail(f"/repositories/{BUUN}$", times=99, status=404)
+    for _ in range(4):
+        chain.later(hours=12)
+        chain.look(sources=("github_repositories",))
+    assert chain.row(BUUN).state == "gone"
+    chain.github.faults.clear()
+    chain.later(hours=1)
+    found = chain.look(sources=("github_repositories",))
+    assert [each.kind for each in found.new] == ["repo_returned"]
+    row = chain.row(BUUN)
+    assert (row.state, row.misses, "missed_since" in row.facts) == ("known", 0, False)
 
 
 def test_an_engine_that_was_removed_is_asked_about_no_more(chain: Scene) -> None:
