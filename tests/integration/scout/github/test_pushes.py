@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from support.github_scene import BEE, BUUN, TURBO, UPSTREAM, Scene
+from support.looks import look_at
+from support.scene import BEE, BUUN, TURBO, UPSTREAM, Scene
 
 from jobs.db import reading
 from jobs.store import forks, source_states
@@ -28,7 +29,7 @@ def asked(scene: Scene) -> int:
 
 def look(scene: Scene) -> Round:
     """This source alone: the newest page of REST would tell some of it too."""
-    return scene.look(sources=(pushes.NAME,))
+    return look_at(scene, pushes.NAME)
 
 
 def settled(scene: Scene) -> Scene:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 from support import github_json as make
-from support.github_scene import BEE, BUUN, TURBO, UPSTREAM, Scene
+from support.looks import look_at
+from support.scene import BEE, BUUN, TURBO, UPSTREAM, Scene
 
 from jobs.db import reading
 from jobs.store import forks, source_states
@@ -93,7 +94,7 @@ def test_a_change_on_the_third_page_is_seen(chain: Scene) -> None:
     chain.github.repos[5240].update(stargazers_count=9, pushed_at="2026-05-18T13:00:00Z")
     chain.later(days=1, minutes=1)
     chain.github.asked.clear()
-    chain.look(sources=(fork_lists.CENSUS,))
+    look_at(chain, fork_lists.CENSUS)
     pages = [each for each in chain.github.asked if f"/{UPSTREAM}/forks" in each.path]
     assert [each.status for each in pages] == [304, 304, 200]
     assert (chain.row(5240).stars, chain.row(5240).tier) == (9, 2)
@@ -107,7 +108,7 @@ def test_a_page_that_vanishes_takes_no_fork_with_it(chain: Scene, status: int) -
     chain.github.fail(f"{UPSTREAM}/forks.*page=2", times=99, status=status)
     for _ in range(4):
         chain.later(days=1, minutes=1)
-        chain.look(sources=(fork_lists.CENSUS,))
+        look_at(chain, fork_lists.CENSUS)
     with reading(chain.database) as session:
         rows = forks.forks_of(session, UPSTREAM)
     assert len(rows) == 151
@@ -122,11 +123,11 @@ def test_a_page_of_new_forks_that_vanishes_is_read_again(chain: Scene) -> None:
         chain.github.add(6000 + number, f"new/{number}", parent=UPSTREAM, created_at=stamp)
     chain.github.fail("sort=newest.*page=2", status=404)
     chain.later(minutes=11)
-    found = chain.look(sources=(fork_lists.NEWEST,))
+    found = look_at(chain, fork_lists.NEWEST)
     assert found.new == ()
     assert any("a page vanished" in each for each in found.troubles)
     chain.later(minutes=2)
-    assert len(chain.look(sources=(fork_lists.NEWEST,)).new) == 150
+    assert len(look_at(chain, fork_lists.NEWEST).new) == 150
 
 
 def test_a_page_of_releases_that_vanishes_is_read_again(chain: Scene) -> None:
@@ -139,9 +140,9 @@ def test_a_page_of_releases_that_vanishes_is_read_again(chain: Scene) -> None:
     chain.github.put(UPSTREAM, "releases", *many, old)
     chain.github.fail("releases.*page=2", status=404)
     chain.later(minutes=60)
-    assert chain.look(sources=("github_releases",)).new == ()
+    assert look_at(chain, "github_releases").new == ()
     chain.later(minutes=6)
-    assert len(chain.look(sources=("github_releases",)).new) == 50
+    assert len(look_at(chain, "github_releases").new) == 50
 
 
 def test_pages_that_lead_in_a_circle_end(chain: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,13 +158,13 @@ def test_pages_that_lead_in_a_circle_end(chain: Scene, monkeypatch: pytest.Monke
     )
     chain.later(days=1, minutes=1)
     chain.github.asked.clear()
-    found = chain.look(sources=(fork_lists.CENSUS,))
+    found = look_at(chain, fork_lists.CENSUS)
     assert "ggml-org/llama.cpp: its list of forks has no end" in found.troubles
     assert sum(f"/{UPSTREAM}/forks" in each.path for each in chain.github.asked) == 5
     assert chain.row(TURBO).misses == 0
     chain.github.faults.clear()
     chain.later(minutes=2)
-    assert chain.look(sources=(fork_lists.CENSUS,)).troubles == ()
+    assert look_at(chain, fork_lists.CENSUS).troubles == ()
 
 
 def test_a_clock_that_is_wrong_does_not_lengthen_the_wait(chain: Scene) -> None:
@@ -238,7 +239,7 @@ def test_an_item_whose_every_key_is_odd_stops_no_other(
         f"{UPSTREAM}/{kind}", times=9, change=lambda page: [*map(spoil, page[:1]), *page]
     )
     chain.later(minutes=11)
-    found = chain.look(sources=(f"github_{kind}",))
+    found = look_at(chain, f"github_{kind}")
     assert len(found.new) == 1
     assert found.troubles == ()
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 from support import github_json as make
-from support.github_scene import BUUN, UPSTREAM, Scene
+from support.scene import BUUN, UPSTREAM, Scene
 
 from jobs.db import reading
 from jobs.store import forks

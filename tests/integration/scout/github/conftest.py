@@ -1,4 +1,4 @@
-"""Scenes on GitHub that several files play."""
+"""The real chain on a GitHub of our own, watched into a database of each kind."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import Engine
 from support.github import GitHub
-from support.github_scene import BEE, BUUN, TURBO, UPSTREAM, Scene
+from support.scene import BEE, BUUN, TURBO, UPSTREAM, Scene
 
 
 @pytest.fixture

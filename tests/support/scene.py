@@ -1,8 +1,7 @@
-"""A GitHub on loopback, a database, a clock, and a scout who looks at it in rounds."""
+"""A GitHub on loopback, a database, a clock, and a scout who looks around between them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -40,16 +39,9 @@ class Scene:
             token=self.token, adapter=self.github.adapter, now=lambda: self.now, read_seconds=2.0
         )
 
-    def look(
-        self,
-        source: str = "github",
-        client: Client | None = None,
-        *,
-        sources: Collection[str] | None = None,
-        **how: Any,
-    ) -> Round:
+    def look(self, source: str = "github", client: Client | None = None, **how: Any) -> Round:
         desk = Desk(self.database, client or self.client, lambda: self.now)
-        return look_around(desk, sources or checked(source), **how)
+        return look_around(desk, checked(source), **how)
 
     def later(self, **span: float) -> None:
         self.now += timedelta(**span)
@@ -72,3 +64,7 @@ class Scene:
             row = forks.repository(session, github_id)
             assert row is not None
             return row
+
+    def gone_keys(self, github_id: int) -> list[str]:
+        """Events that tell of that repository's end."""
+        return [key for key in self.told() if key.startswith(f"gh:repo:{github_id}:gone")]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from sqlmodel import col, update
 from support import github_json as make
-from support.github_scene import BUUN, TURBO, UPSTREAM, Scene
+from support.looks import look_at
+from support.scene import BUUN, TURBO, UPSTREAM, Scene
 
 from jobs.db import reading, writing
 from jobs.errors import UsageError
@@ -139,11 +140,11 @@ def test_a_page_that_did_not_change_meanwhile_is_back_too(chain: Scene) -> None:
     chain.github.fail(f"/repositories/{BUUN}$", times=99, status=404)
     for _ in range(4):
         chain.later(hours=12)
-        chain.look(sources=("github_repositories",))
+        look_at(chain, "github_repositories")
     assert chain.row(BUUN).state == "gone"
     chain.github.faults.clear()
     chain.later(hours=1)
-    found = chain.look(sources=("github_repositories",))
+    found = look_at(chain, "github_repositories")
     assert [each.kind for each in found.new] == ["repo_returned"]
     row = chain.row(BUUN)
     assert (row.state, row.misses, "missed_since" in row.facts) == ("known", 0, False)
