@@ -1,4 +1,4 @@
-"""Commands about linked issues: watch, unwatch; they print, others decide."""
+"""Commands about forks and linked issues: rank, watch, unwatch; they print, others decide."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ from jobs.db import open_database, reading, writing
 from jobs.errors import UsageError
 from jobs.git import repo_url
 from jobs.store import forks as store
+from scout import fork_tiers
 
 app = typer.Typer()
-watch_app = typer.Typer(no_args_is_help=True, help="Hear about an issue or a pull request.")
+watch_app = typer.Typer(no_args_is_help=True, help="Hear about an issue, a pull request or a fork.")
 unwatch_app = typer.Typer(no_args_is_help=True, help="Hear no more about it.")
 app.add_typer(watch_app, name="watch")
 app.add_typer(unwatch_app, name="unwatch")
 
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON for programs")]
 Place = Annotated[str, typer.Argument(help="owner/name#number")]
+ForkName = Annotated[str, typer.Argument(metavar="OWNER/NAME", help="a fork that was found")]
 SHOWN_REASONS = 3
 
 
@@ -63,23 +65,40 @@ def watch_issue(
     typer.echo(f"{'watching' if is_new else 'already watching'} {full_name}#{number}")
 
 
+@watch_app.command("fork")
+def watch_fork(name: ForkName) -> None:
+    """Watch a found fork closely: its refs, releases and forks. Nothing of it is built.
+
+    Example: forkscout watch fork some/dflash-llama.cpp
+    """
+    with _database() as database, writing(database) as session:
+        is_new = fork_tiers.watch_fork(session, name)
+    typer.echo(f"{'watching' if is_new else 'already watching'} {name}")
+
+
 @watch_app.command("list")
 def watch_list(as_json: AsJson = False) -> None:
-    """Show the issues and pull requests that are watched.
+    """Show the issues, pull requests and forks that are watched.
 
     Example: forkscout watch list
     """
     with _database() as database, reading(database) as session:
         rows = store.linked_issues(session)
+        watched = fork_tiers.watched_forks(session)
     if as_json:
         keys = ("full_name", "number", "kind", "state", "title", "note", "moved_at")
         found = [{key: getattr(row, key) for key in keys} for row in rows]
+        found += [
+            {"full_name": row.full_name, "kind": "fork", "state": row.state} for row in watched
+        ]
         typer.echo(json.dumps(found, indent=2, default=str, allow_nan=False))
         return
     if not rows:
         typer.echo("no issue is watched: forkscout watch issue owner/name#number")
     for row in rows:
         typer.echo(f"{row.full_name}#{row.number}  {row.kind} {row.state}  {row.title}".rstrip())
+    for each in watched:
+        typer.echo(f"{each.full_name}  fork {each.state}")
 
 
 @unwatch_app.command("issue")
@@ -95,3 +114,14 @@ def unwatch_issue(place: Place) -> None:
                 f"{full_name}#{number} is not watched", advice="See: forkscout watch list"
             )
     typer.echo(f"no longer watching {full_name}#{number}")
+
+
+@unwatch_app.command("fork")
+def unwatch_fork(name: ForkName) -> None:
+    """Watch a fork no closer than its pushes make it.
+
+    Example: forkscout unwatch fork some/dflash-llama.cpp
+    """
+    with _database() as database, writing(database) as session:
+        fork_tiers.unwatch_fork(session, name, now=clock.now())
+    typer.echo(f"no longer watching {name}")

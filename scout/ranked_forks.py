@@ -12,6 +12,7 @@ from sqlmodel import Session
 from jobs.sightings import RepositoryRow
 from jobs.store import catalog, forks, source_states, standings
 from scout.github import releases
+from scout.github.search import UNLINKED
 from scout.mention_watch import read_mentions
 from scout.ranking import Fork, GitFacts, Rank, order, rank
 
@@ -29,6 +30,11 @@ class RankedFork:
     parent_name: str = ""
     engine: str = ""
 
+    @property
+    def is_copy(self) -> bool:
+        """No fork on paper: found by its name."""
+        return bool(self.row.facts.get(UNLINKED))
+
     def as_json(self) -> dict[str, Any]:
         """All facts for programs."""
         row = self.row
@@ -37,6 +43,7 @@ class RankedFork:
             "full_name": row.full_name,
             "parent_id": row.parent_github_id,
             "parent": self.parent_name,
+            "unlinked": self.is_copy,
             "engine": self.engine,
             "depth": row.depth,
             "tier": row.tier,

@@ -94,8 +94,8 @@ def _found() -> list[RankedFork]:
     try:
         with reading(database) as session:
             rows = store.repositories(session)
-            forked = [row for row in rows if row.parent_github_id is not None]
-            return ranked_forks(session, forked, now=clock.now())
+            found = ranked_forks(session, rows, now=clock.now())
+            return [each for each in found if each.row.parent_github_id or each.is_copy]
     finally:
         database.dispose()
 
@@ -111,7 +111,8 @@ def _cells(each: RankedFork, *, ranked: bool) -> list[str]:
         own = str(git.own_vs_upstream)
         beyond = "?" if git.own_vs_parent is None else str(git.own_vs_parent)
     pushed = f"{row.pushed_at:%Y-%m-%d}" if row.pushed_at else "never"
-    cells = [row.full_name, own, beyond, str(row.tier), str(row.stars), pushed]
+    name = row.full_name + (" (no fork on paper)" if each.is_copy else "")
+    cells = [name, own, beyond, str(row.tier), str(row.stars), pushed]
     if not ranked:
         return cells
     why = each.rank.shut_out or "; ".join(each.rank.reasons[:SHOWN_REASONS])

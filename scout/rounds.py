@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from scout.standings import keep_standings
 from scout.watch import Summary, watch
 
 DEMO = "demo"
+PACKAGES, GIT = PARTS = ("packages", "git")
 CANDIDATES, CANDIDATES_MINUTES = "candidates", 1.0
 SCHEDULE = "scout"
 """The regular watching; other schedules are looks that somebody asked for."""
@@ -50,11 +51,27 @@ def ensure_watchlist(database: Engine, settings: Settings) -> None:
 
 
 def look_and_plan(
-    database: Engine, settings: Settings, *, on_look: Callable[[str], None] | None = None
+    database: Engine,
+    settings: Settings,
+    *,
+    parts: Collection[str] = PARTS,
+    on_look: Callable[[str], None] | None = None,
 ) -> tuple[Summary, list[JobRow]]:
-    """Look at everything once and queue what the news asks for."""
+    """Look at packages and repositories once and queue what the news asks for."""
     ensure_watchlist(database, settings)
-    releases = watch(database, now=clock.now, log=settings.logs / "pip.log", on_look=on_look)
+    summary = Summary()
+    if PACKAGES in parts:
+        summary = watch(database, now=clock.now, log=settings.logs / "pip.log", on_look=on_look)
+    if GIT in parts:
+        summary = summary.joined(_look_at_git(database, settings, on_look))
+    with writing(database) as session:
+        jobs = plan_events(session, clock.now())
+    return summary, jobs
+
+
+def _look_at_git(
+    database: Engine, settings: Settings, on_look: Callable[[str], None] | None
+) -> Summary:
     history = GitHistory(settings.network)
     moves = watch_refs(
         database,
@@ -64,13 +81,10 @@ def look_and_plan(
         on_look=on_look,
     )
     troubles = keep_standings(database, history=history, now=clock.now)
-    summary = releases.joined(moves).joined(Summary(troubles=tuple(troubles)))
     for keep in (keep_engine_facts, keep_mentions):
         for problem in keep(database, history=history, now=clock.now):
             log.warning("ranking facts not worked out", cause=problem)
-    with writing(database) as session:
-        jobs = plan_events(session, clock.now())
-    return summary, jobs
+    return moves.joined(Summary(troubles=tuple(troubles)))
 
 
 def candidates_round(station: Station) -> CandidateRound | None:

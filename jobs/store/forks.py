@@ -65,11 +65,12 @@ def repositories(
 
 
 def candidates(session: Session, *, furthest_tier: int, limit: int) -> list[RepositoryRow]:
-    """Repositories that no engine is built from, closest tier first, then the latest push."""
+    """Forks that no engine is built from, closest tier first, then the latest push."""
     query = select(RepositoryRow).where(
         RepositoryRow.state == KNOWN,
         col(RepositoryRow.engine_id).is_(None),
         col(RepositoryRow.github_id).is_not(None),
+        col(RepositoryRow.parent_github_id).is_not(None),
         col(RepositoryRow.disabled).is_(False),
         col(RepositoryRow.tier) <= furthest_tier,
     )

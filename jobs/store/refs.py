@@ -58,6 +58,14 @@ def name_default_branch(session: Session, repository_id: int, name: str | None) 
         session.add(row)
 
 
+def tags_changed_at(session: Session, repository_id: int) -> datetime | None:
+    """When a tag of the repository last came or moved, as far as git has shown it."""
+    query = select(func.max(col(RefRow.changed_at))).where(
+        RefRow.repository_id == repository_id, col(RefRow.name).startswith("refs/tags/")
+    )
+    return session.exec(query).one()
+
+
 def refs_of(session: Session, repository_id: int) -> dict[str, str]:
     """Full ref name to commit, as last recorded; deleted ones are left out."""
     query = select(RefRow.name, RefRow.oid).where(

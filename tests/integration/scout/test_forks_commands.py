@@ -17,7 +17,7 @@ from jobs.config import Settings
 from jobs.db import open_database, writing
 from jobs.errors import UsageError
 from jobs.sightings import RepositoryRow
-from jobs.store import refs, source_states
+from jobs.store import catalog, forks, refs, source_states
 from jobs.worker import open_station
 from scout.cli import app
 from scout.github.governor import Tier
@@ -84,7 +84,7 @@ def say(*words: str) -> Result:
 
 def test_forks_rank_by_their_own_work(chain: Chain) -> None:
     """Looked at by hand; the copy is shut out, the table has both counts."""
-    assert "looked at new/work" in say("scout", "run", "--source", "candidates").stdout
+    assert "new/work: looked at" in say("scout", "run", "--source", "candidates").stdout
     found = json.loads(say("forks", "--rank", "--json").stdout)
     by_name = {each["full_name"]: each for each in found}
     work, copy = by_name["new/work"], by_name["new/copy"]
@@ -125,6 +125,28 @@ def test_a_readme_that_names_a_fork_counts(chain: Chain) -> None:
     assert "named in: README of bee/engine" in say("forks", "show", "new/work").stdout
     assert "named in: README of bee/engine" in say("forks", "show", "buun/engine").stdout
     assert "named in" not in say("forks", "show", "bee/engine").stdout
+
+
+def test_descriptions_and_titles_count_too(chain: Chain) -> None:
+    """Of known repositories and of issues; a place counts once, a stranger's fork not at all."""
+
+    def tell(session: Any) -> None:
+        copy = forks.repositories_like(session, "new/copy")[0]
+        copy.description = "based on new/work and github.com/un/known"
+        session.add(copy)
+        for number in (35, 36):
+            catalog.add_event(session, key=f"i{number}", kind="issue_closed", now=NOW,
+                              title="closed: see github.com/new/work github.com/NEW/work",
+                              payload={"full_name": "buun/engine", "number": number})  # fmt: skip
+        source_states.forget_source_state(session, "mentions")
+
+    change(tell)
+    say("scout", "run")
+    found = json.loads(say("forks", "show", "new/work", "--json").stdout)
+    assert sorted(found["named_in"]) == [
+        "README of bee/engine", "buun/engine#35", "buun/engine#36", "description of new/copy",
+    ]  # fmt: skip
+    assert [4.0, "named in 4 other places"] in found["points"]
 
 
 def test_the_schedule_looks_once(chain: Chain, tmp_path: Path) -> None:
