@@ -27,7 +27,8 @@ def engines(session: Session, *, retired: bool = False) -> list[EngineRow]:
 
 def engine_named(session: Session, name: str) -> EngineRow:
     """The engine of that name, retired or not."""
-    return _named(session, EngineRow, "engine", name)
+    sound = name.encode("utf-8", "replace").decode("utf-8")  # an argument may hold half a character
+    return _named(session, EngineRow, "engine", sound)
 
 
 def lock_engine(session: Session, engine_id: int) -> EngineRow:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Set
 from pathlib import Path
 
 from pydantic import SecretStr
@@ -28,6 +29,23 @@ def look(
     """What the branches and tags are now; their history is in the network when this returns."""
     url = repo_url(engine.repo or "")
     found = git_network.update(network, url, number, held=held, token=token)
+    return RefsSeen(found.commits, found.refused)
+
+
+def look_at_candidate(
+    repo: str,
+    *,
+    network: Path,
+    number: int,
+    known: Set[str],
+    tick: Callable[[], None],
+    token: SecretStr | None = None,
+) -> RefsSeen:
+    """What a fork nobody builds shows now; where it stands at known commits, by its list alone."""
+    url = repo_url(repo)
+    found = git_network.update(
+        network, url, number, known=known, candidate=True, tick=tick, token=token
+    )
     return RefsSeen(found.commits, found.refused)
 
 
