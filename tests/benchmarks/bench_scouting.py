@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -30,7 +31,7 @@ from rich.table import Table  # noqa: E402
 from support.certificates import tls_for  # noqa: E402
 from support.contenders import Nvchecker, measured  # noqa: E402
 from support.git_server import GitServer  # noqa: E402
-from support.github import GitHub  # noqa: E402
+from support.github import Asked, GitHub  # noqa: E402
 from support.github_json import sha, user  # noqa: E402
 from support.hub import Hub  # noqa: E402
 
@@ -159,6 +160,13 @@ def remember_forks(forks: int, folder: Path) -> None:
     subprocess.run(["git", "--git-dir", str(network), "pack-refs", "--all"], check=True)
 
 
+def charged_of(asked: list[Asked]) -> str:
+    """Charged requests by the quota they count against; the REST quota is always named."""
+    counts = Counter({"core": 0})
+    counts.update(each.bucket for each in asked if each.charged)
+    return ", ".join(f"{count} {bucket}" for bucket, count in counts.items())
+
+
 def over_the_api(forks: int, folder: Path, nvchecker: Nvchecker) -> list[Run]:
     """First looks, quiet days, and nvchecker's `github` source with the same token."""
     tls, trusted = tls_for([f"api.{API_HOST}", "127.0.0.1"], folder / "tls")
@@ -175,21 +183,21 @@ def over_the_api(forks: int, folder: Path, nvchecker: Nvchecker) -> list[Run]:
         asked = sum(each["requests"] for each in quiet)
         if any(each["events"] for each in quiet):
             raise SystemExit("a quiet day had events")
-        charged = sum(each.charged for each in github.asked[-asked:])
-        settling = sum(each.charged for each in github.asked[first["requests"] : -asked])
+        charged = charged_of(github.asked[-asked:])
+        settling = charged_of(github.asked[first["requests"] : -asked])
         entry = f'source = "github"\nhost = "{github.host}"\ntoken = "bench"\ngithub = '
         entries = [f'{entry}"{fork(number)}"\n' for number in range(forks)]
         nvchecker.look(entries, SSL_CERT_FILE=str(trusted))
         github.asked.clear()
         seconds, peak = nvchecker.look(entries, SSL_CERT_FILE=str(trusted))
-        theirs = len(github.asked), str(sum(each.charged for each in github.asked))
+        theirs = len(github.asked), charged_of(github.asked)
     best = min(quiet, key=lambda each: each["seconds"])
     sees = "new, renamed, archived, vanished forks; pushes as a hint"
     days = f"{charged} in {QUIET_DAYS} days"
     return [
         Run("forkscout API, first look", first["seconds"], first["requests"], "all", memory, sees),
         Run(
-            *("forkscout API, second day", second["seconds"], second["requests"], str(settling)),
+            *("forkscout API, second day", second["seconds"], second["requests"], settling),
             *(memory, sees),
         ),
         Run("forkscout API, a quiet day", best["seconds"], best["requests"], days, memory, sees),
@@ -256,7 +264,7 @@ def main(forks: int) -> None:
             f"{run.memory_mib:.0f} MiB",
             run.sees,
         )
-    Console(width=170).print(table)
+    Console(width=190).print(table)
 
 
 if __name__ == "__main__":
