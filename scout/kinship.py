@@ -58,6 +58,11 @@ def kindred(session: Session, *, with_refs: bool = True) -> dict[str, Kin]:
         for engine_id, place in places.items()
         if place.github_id is not None and engine_id in rows
     }
+    shared = {
+        rows[engine_id].repo: place.github_id
+        for engine_id, place in places.items()
+        if place.github_id is not None and engine_id in rows
+    }
     found = {}
     for engine_id, place in places.items():
         row = rows.get(engine_id)
@@ -68,7 +73,7 @@ def kindred(session: Session, *, with_refs: bool = True) -> dict[str, Kin]:
             engine_id=engine_id,
             repo=row.repo or "",
             repository=place.id or 0,
-            github_id=place.github_id,
+            github_id=place.github_id or shared.get(row.repo),
             default_branch=place.default_branch,
             branches=tuple(row.branches),
             parent=row.parent or by_github.get(place.parent_github_id or 0),
