@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from jobs.terminal import counted
 from scout.fork_facts import is_bot
 from scout.github.base import Happening, Repo
 from scout.github.desk import Page
@@ -109,7 +110,7 @@ def _published(
     repo: Repo, item: Item, release_id: int, published: datetime, assets: list[dict[str, Any]]
 ) -> Happening:
     facts = _facts(item, release_id, assets)
-    count = f"{len(assets)} files" if assets else "no files yet"
+    count = counted(len(assets), "file") if assets else "no files yet"
     word = "pre-released" if facts["prerelease"] else "released"
     title = f"{repo.full_name} {word} {facts['tag_name']} ({count})"
     facts["published_at"] = published.isoformat()
