@@ -96,6 +96,26 @@ def sort(status: int, headers: Mapping[str, str], text: str, *, now: datetime) -
     )
 
 
+UNREADABLE = "no readable answer"
+
+
+def advice_for(reason: str) -> str:
+    """What a person can do about a reason that an answer gave; "" where only waiting helps."""
+    if reason.startswith(UNREADABLE):
+        return "look at the network and at FORKSCOUT_GITHUB_API; it is asked again by itself"
+    if _REASONS[Limit.REFUSED] in reason:
+        return "the token is wrong or ran out: make a new one and set FORKSCOUT_GITHUB_TOKEN"
+    if _REASONS[Limit.PRIMARY] in reason:
+        return "wait; with FORKSCOUT_GITHUB_TOKEN set there are 5,000 requests an hour"
+    if _REASONS[Limit.SECONDARY] in reason:
+        return "wait; nothing is lost, it goes on by itself"
+    if re.search(r"GitHub answered 5\d\d", reason):
+        return "GitHub has trouble; it is asked again by itself"
+    if re.search(r"GitHub answered 4\d\d", reason):
+        return "check what the token may read, and FORKSCOUT_GITHUB_API"
+    return "" if "check " in reason or "see the log" in reason else "it is asked again by itself"
+
+
 _REASONS: Mapping[Limit | None, str] = {
     Limit.PRIMARY: "the hourly quota is used up",
     Limit.SECONDARY: "GitHub asked us to slow down",
