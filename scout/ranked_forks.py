@@ -52,6 +52,7 @@ class RankedFork:
             "pushed_at": row.pushed_at,
             "description": row.description,
             "archived": row.archived,
+            "state": row.state,
             "human_release": self.release,
             "named_in": list(self.named_in),
             "git": asdict(self.git) if self.git else None,

@@ -27,10 +27,15 @@ from scout.loading import apply
 from scout.mention_watch import keep_mentions
 from scout.reading import load
 from scout.ref_watch import watch_refs
+from scout.scores import keep_scores
 from scout.standings import keep_standings
 from scout.watch import Summary, watch
 
 DEMO = "demo"
+TAKES_DEMO = (
+    f"nothing is watched: taking the shipped list {DEMO}; "
+    "to watch something else: forkscout watchlist import FILE --replace"
+)
 PACKAGES, GIT = PARTS = ("packages", "git")
 CANDIDATES, CANDIDATES_MINUTES = "candidates", 1.0
 SCHEDULE = "scout"
@@ -39,15 +44,19 @@ SCHEDULE = "scout"
 log = structlog.get_logger()
 
 
-def ensure_watchlist(database: Engine, settings: Settings) -> None:
-    """Apply the configured watch list; without one, the shipped demo where nothing is watched."""
+def ensure_watchlist(database: Engine, settings: Settings) -> str:
+    """Apply the configured watch list; without one, the shipped demo where nothing is watched.
+
+    What a person should hear of it, or nothing.
+    """
     if settings.watchlist is None:
         with reading(database) as session:
             if catalog.engines(session, retired=True):
-                return
+                return ""
     found = load(settings.watchlist or Path(DEMO))
     with writing(database) as session:
         apply(session, found, clock.now())
+    return "" if settings.watchlist else TAKES_DEMO
 
 
 def look_and_plan(
@@ -58,7 +67,8 @@ def look_and_plan(
     on_look: Callable[[str], None] | None = None,
 ) -> tuple[Summary, list[JobRow]]:
     """Look at packages and repositories once and queue what the news asks for."""
-    ensure_watchlist(database, settings)
+    if said := ensure_watchlist(database, settings):
+        log.info(said)
     summary = Summary()
     if PACKAGES in parts:
         summary = watch(database, now=clock.now, log=settings.logs / "pip.log", on_look=on_look)
@@ -85,6 +95,7 @@ def _look_at_git(
     for keep in (keep_engine_facts, keep_mentions):
         for problem in keep(database, history=history, now=clock.now):
             log.warning("ranking facts not worked out", cause=problem)
+    keep_scores(database, now=clock.now)
     return moves.joined(Summary(troubles=tuple(troubles)))
 
 
@@ -106,6 +117,8 @@ def candidates_round(station: Station) -> CandidateRound | None:
         "problems": [f"{t.engine}: {t.message}; {t.advice}".rstrip("; ") for t in found.troubles],
         "left": found.left,
     }
+    if found.looked:
+        keep_scores(station.database, now=clock.now)
     with writing(station.database) as session:
         plan_events(session, clock.now())
         fleet.close_slot(session, CANDIDATES, slot, {"state": "done", **outcome})

@@ -62,9 +62,10 @@ def checked(source: str, *, besides: Collection[str] = ()) -> tuple[str, ...]:
     if source in (fork_lists.NEWEST, pushes.NAME):
         return (repositories.NAME, fork_lists.CENSUS, source)
     if source not in SOURCES:
+        words = [*SOURCES, "github", *besides]
         raise UsageError(
             f"unknown source {source[:80]!r}",
-            advice=did_you_mean(source, [*SOURCES, "github", *besides]),
+            advice=did_you_mean(source, words, most=len(words)),
         )
     alone = source in (linked.NAME, search.NAME)
     return (source,) if alone else (repositories.NAME, source)
