@@ -21,6 +21,7 @@ from scout.github.answers import advice_for
 from scout.github.desk import open_desk
 from scout.github.rounds import Round, checked, look_around
 from scout.github.visits import FOR_TOKENS_ONLY, SOURCES
+from scout.health import note_round
 from scout.rounds import CANDIDATES, PARTS, ensure_watchlist, look_and_plan
 from scout.scores import keep_scores
 from scout.watch import Summary
@@ -118,6 +119,7 @@ def glance(
             on_look=on_look,
             token=settings.github_token,
         )
+        note_round(database, CANDIDATES, looked.summary, now=clock.now())
         summary = summary.joined(looked.summary)
         keep_scores(database, now=clock.now)
     if not names:

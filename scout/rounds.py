@@ -22,6 +22,7 @@ from jobs.tables import JobRow
 from scout.candidate_rows import candidates_due
 from scout.candidates import CandidateRound, look_at_candidates
 from scout.engine_facts import keep_engine_facts
+from scout.health import note_round
 from scout.history import GitHistory
 from scout.loading import apply
 from scout.mention_watch import keep_mentions
@@ -72,6 +73,7 @@ def look_and_plan(
     summary = Summary()
     if PACKAGES in parts:
         summary = watch(database, now=clock.now, log=settings.logs / "pip.log", on_look=on_look)
+        note_round(database, PACKAGES, summary, now=clock.now())
     if GIT in parts:
         summary = summary.joined(_look_at_git(database, settings, on_look))
     with writing(database) as session:
@@ -91,6 +93,7 @@ def _look_at_git(
         on_look=on_look,
         token=settings.github_token,
     )
+    note_round(database, GIT, moves, now=clock.now())
     troubles = keep_standings(database, history=history, now=clock.now)
     for keep in (keep_engine_facts, keep_mentions):
         for problem in keep(database, history=history, now=clock.now):
@@ -117,6 +120,7 @@ def candidates_round(station: Station) -> CandidateRound | None:
         "problems": [f"{t.engine}: {t.message}; {t.advice}".rstrip("; ") for t in found.troubles],
         "left": found.left,
     }
+    note_round(station.database, CANDIDATES, found.summary, now=clock.now())
     if found.looked:
         keep_scores(station.database, now=clock.now)
     with writing(station.database) as session:

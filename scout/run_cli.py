@@ -15,10 +15,12 @@ from jobs.config import Settings
 from jobs.db import open_database
 from jobs.submit import ring_for
 from jobs.terminal import counted, json_text, printable
+from scout import status_cli
 from scout.github.answers import advice_for
 from scout.glance import Glance, glance
 
 app = typer.Typer(no_args_is_help=True, help="Look for what is new.")
+app.add_typer(status_cli.app)
 
 SOURCE_HELP = (
     "one source and what it builds on: packages, git, candidates, github (all of it), "

@@ -103,7 +103,7 @@ def advice_for(reason: str) -> str:
     """What a person can do about a reason that an answer gave; "" where only waiting helps."""
     if reason.startswith(UNREADABLE):
         return "look at the network and at FORKSCOUT_GITHUB_API; it is asked again by itself"
-    if _REASONS[Limit.REFUSED] in reason:
+    if _REASONS[Limit.REFUSED] in reason or "the token is not taken" in reason:
         return "the token is wrong or ran out: make a new one and set FORKSCOUT_GITHUB_TOKEN"
     if _REASONS[Limit.PRIMARY] in reason:
         return "wait; with FORKSCOUT_GITHUB_TOKEN set there are 5,000 requests an hour"
@@ -154,6 +154,19 @@ def read_quota(headers: Mapping[str, str], *, now: datetime) -> Quota | None:
         now + timedelta(seconds=seconds),
         told if told in BUCKETS else "",
     )
+
+
+def read_token_end(headers: Mapping[str, str]) -> datetime | None:
+    """The moment the token ends, where GitHub tells one; it does so for those that end at all."""
+    text = headers.get("GitHub-Authentication-Token-Expiration") or ""
+    found = re.fullmatch(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) (UTC|[+-]\d{4})", text, re.ASCII)
+    if not found:
+        return None
+    zone = "+0000" if found[2] == "UTC" else found[2]
+    try:
+        return datetime.strptime(f"{found[1]} {zone}", "%Y-%m-%d %H:%M:%S %z").astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
 
 
 def primary_wait(headers: Mapping[str, str], *, now: datetime) -> float:

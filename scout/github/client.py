@@ -19,7 +19,7 @@ from requests.adapters import HTTPAdapter
 from jobs import clock
 from jobs.errors import UsageError
 from scout.github import graphql
-from scout.github.answers import UNREADABLE, Answer, Kind, read_quota, sort
+from scout.github.answers import UNREADABLE, Answer, Kind, read_quota, read_token_end, sort
 
 API_VERSION = "2022-11-28"
 CONNECT_SECONDS = 5.0
@@ -107,6 +107,7 @@ class Client:
             )
         self.anonymous = not token
         self.identity = hashlib.sha256(token.encode()).hexdigest()[:16] if token else ANONYMOUS
+        self.token_ends_at: datetime | None = None
         self._now = now
         self._session = GitHubSession(CONNECT_SECONDS, read_seconds)
         self._session.base_url = self.base
@@ -150,6 +151,7 @@ class Client:
             status = page.last_status or None
             return Answer(Kind.NOT_KNOWN, status, reason=f"{UNREADABLE} ({type(cause).__name__})")
         response = page.last_response
+        self.token_ends_at = read_token_end(response.headers) or self.token_ends_at
         if response.status_code != 200:
             return sort(response.status_code, response.headers, response.text[:4000], now=now)
         next_url = response.links.get("next", {}).get("url")
