@@ -154,6 +154,8 @@ def _explained(found: RankedFork) -> Iterator[str]:
     for points, why in found.rank.points:
         yield f"  {points:+5.1f}  {why}"
     yield from _by_git(found)
+    if found.latest:
+        yield f"latest release: {found.latest}"
     if found.release:
         yield f"made by a person, or with files: {found.release}"
     if found.named_in:

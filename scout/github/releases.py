@@ -12,6 +12,7 @@ from scout.fork_facts import is_bot
 from scout.github.base import Happening, Repo
 from scout.github.desk import Page
 from scout.github.governor import Pace, Tier
+from scout.github.latest import is_finished, latest
 from scout.github.lists import Item, Judged, Seen
 from scout.github.texts import NAME_LENGTH, moment, number, part, plain
 from scout.ref_news import AUTO_BUILD
@@ -61,11 +62,13 @@ def judge(seen: Seen) -> Judged:
             news.append(_published(repo, item, release_id, published, assets))
         elif before is not None and before != now_files:
             news.append(_changed(repo, item, release_id, assets, before, now_files))
+    newest = latest(seen.items) or cursor.get("latest", "")
     people = _of_a_person(seen.items) or cursor.get("human", "")
     ids = sorted({*known, *read}, reverse=True)[:REMEMBERED]
     kept = {key: files[key] for key in sorted(files, key=int, reverse=True)[:ASSETS_WATCHED]}
     news.sort(key=lambda each: each.happened_at or now)
-    remembered = {"since": since.isoformat(), "ids": ids, "files": kept, "human": people}
+    remembered = {"since": since.isoformat(), "ids": ids, "files": kept}
+    remembered |= {"human": people, "latest": newest}
     return Judged(remembered, tuple(news))
 
 
@@ -102,6 +105,7 @@ def _facts(item: Item, release_id: int, assets: list[dict[str, Any]]) -> dict[st
         "name": plain(item.get("name"), NAME_LENGTH),
         "author": plain(part(item, *AUTHOR), NAME_LENGTH) or None,
         "prerelease": item.get("prerelease") is True,
+        "finished": is_finished(item),
         "assets": assets,
     }
 
