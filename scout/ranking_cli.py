@@ -27,7 +27,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="print JSON for programs")]
 SUBJECTS = 5
 LEGEND = (
     "own: patches that upstream lacks; beyond: those of them that the parent lacks too",
-    "?: git has not looked at the fork, or at its parent, yet",
+    "?: git has not looked at the fork, or at its parent, yet; score -: not worth one",
     "tier: 0 an engine of the watch list, 1 watched closely, 2 a candidate, 3 known by name",
 )
 
@@ -132,7 +132,8 @@ def _lines(each: RankedFork, *, ranked: bool) -> Iterator[_Line]:
         own = str(git.own_vs_upstream)
         beyond = "?" if git.own_vs_parent is None else str(git.own_vs_parent)
     name = row.full_name + (" (no fork on paper)" if each.is_copy else "")
-    yield _Line(f"{each.rank.score:4.0f}  {name}" if ranked else name, 0)
+    score = "   -" if each.rank.shut_out else f"{each.rank.score:4.0f}"
+    yield _Line(f"{score}  {name}" if ranked else name, 0)
     state = "" if row.state == store.KNOWN else f", {row.state}"
     pushed = f"pushed {row.pushed_at:%Y-%m-%d}" if row.pushed_at else "never pushed to"
     stars = counted(row.stars, "star")

@@ -152,7 +152,7 @@ def test_a_score_comes_with_its_reasons_and_its_date() -> None:
                      ShownScore(0.0, (), "nobody ever pushed to it", NOON))  # fmt: skip
     html = _html(fork_pages.forks(Forks((), (scored, shut), 2, ()), now=NOON))
     assert "<strong>46</strong>" in html
-    assert "+8 a tag</bdi> and 1 more" in html
+    assert "+8 a tag</bdi>; 1 more" in html
     assert "nobody ever pushed to it" in html
     assert f'as it was at the last look, <time datetime="{NOON.isoformat()}"' in html
 
