@@ -158,6 +158,20 @@ def test_an_old_name_still_finds_a_fork(chain: Chain) -> None:
     assert json.loads(say("forks", "show", "new/was", "--json").stdout)["full_name"] == "new/copy"
 
 
+def test_a_blocked_repository_is_said_to_be_blocked(chain: Chain) -> None:
+    """By `forks show` and below the lineage; what git fetched before stays."""
+
+    def block(session: Any) -> None:
+        row = forks.repository(session, 4)
+        row.state = forks.BLOCKED
+        session.add(row)
+
+    change(block)
+    assert "it is blocked by GitHub" in say("forks", "show", "bee/engine").stdout
+    assert json.loads(say("forks", "show", "bee/engine", "--json").stdout)["state"] == "blocked"
+    assert "bee: bee/engine is blocked by GitHub" in say("lineage", "bee").stdout
+
+
 def test_moments_in_json_are_iso(chain: Chain) -> None:
     """With a T, as the HTTP API writes them."""
     for words in (("forks",), ("forks", "show", "new/work"), ("lineage", "bee")):
