@@ -26,6 +26,7 @@ KINDS = frozenset(
     | {"refs_flood"}
     | {"new_fork", "release_published", "release_assets_changed", "pr_opened", "pr_updated"}
     | {"pr_merged", "issue_closed", "issue_reopened", "issue_moved", "repo_renamed"}
+    | {"repo_name_taken"}
     | {"repo_archived", "repo_unarchived", "repo_returned", "repo_default_changed", "repo_gone"}
     | {"repo_blocked", "source_degraded", "source_recovered"}
 )

@@ -10,6 +10,7 @@ from sqlmodel import Session
 
 from jobs.errors import UsageError
 from jobs.store import catalog
+from jobs.store.origins import origin_of
 from jobs.tables import EngineRow
 from scout.watchlist import DRIVEN_FAMILIES, MADE_WAYS, EngineEntry, ModelEntry, WatchList
 
@@ -79,7 +80,7 @@ def _engine(session: Session, entry: EngineEntry, now: datetime) -> tuple[Engine
     if known is not None:
         before = (known.family, known.repo, known.package)
         after = (entry.family, entry.repo, entry.package)
-        if before != after:
+        if before != after and not _follows_a_rename(session, known, entry):
             was, now_is = (" ".join(filter(None, place)) for place in (before, after))
             raise UsageError(
                 f"engine {entry.name!r} is known as {was}, now asked as {now_is}",
@@ -106,6 +107,14 @@ def _engine(session: Session, entry: EngineEntry, now: datetime) -> tuple[Engine
         "retired": False,
     }
     return catalog.upsert_engine(session, entry.name, now=now, values=values)
+
+
+def _follows_a_rename(session: Session, known: EngineRow, entry: EngineEntry) -> bool:
+    """Whether the list only writes the name that GitHub's number has by now."""
+    if known.repo is None or entry.repo is None or entry.family != known.family:
+        return False
+    where = origin_of(session, known)
+    return where.github_id is not None and where.repo.lower() == entry.repo.lower()
 
 
 def _file(model: ModelEntry) -> dict[str, object]:

@@ -81,7 +81,8 @@ def watch_refs(
         Trouble(name, "its repository did not answer", f"it is asked again after {at:%H:%M} UTC")
         for name, at in waiting.items()
     ]
-    asked = [name for name in elders_first(kin) if name not in waiting]
+    troubles += [found for each in kin.values() if (found := _named_by_another(each))]
+    asked = [name for name in elders_first(kin) if name not in waiting and not _in_doubt(kin[name])]
     for name, look in _looks(this, [kin[name] for name in asked], on_look):
         try:
             kin[name], seen[name] = _note(this, kin[name], look.result())
@@ -108,6 +109,22 @@ def _prepare(this: _Round) -> dict[str, datetime]:
             if state.retry_at is not None and state.retry_at > this.now():
                 waiting[row.name] = state.retry_at
     return waiting
+
+
+def _in_doubt(kin: Kin) -> bool:
+    return kin.origin is not None and bool(kin.origin.doubt)
+
+
+def _named_by_another(kin: Kin) -> Trouble | None:
+    """Names pass to strangers: what is not taken from one, and what a person can do."""
+    where = kin.origin
+    if where is None or not (where.doubt or where.taken):
+        return None
+    said = where.doubt or (
+        f"its name in the watch list, {where.listed}, belongs to another repository now "
+        f"({where.taken}); it is watched as {where.repo}"
+    )
+    return Trouble(kin.name, said, where.advice)
 
 
 def _looks(

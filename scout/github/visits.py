@@ -139,7 +139,7 @@ def _wanted(session: Session) -> Iterator[Wanted]:
         if row is None or row.github_id is None:
             yield Wanted(repo, engine_id=engine.id)
             continue
-        yield Wanted(row.full_name, engine.id, row.github_id)
+        yield Wanted(row.full_name, engine.id, row.github_id, listed=repo)
     states = (forks.KNOWN, forks.GONE, forks.BLOCKED)
     for row in forks.repositories(session, states=states, closest_tier=Tier.WATCHED):
         if row.engine_id is None and row.github_id:
