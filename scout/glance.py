@@ -21,7 +21,7 @@ from scout.github.desk import open_desk
 from scout.github.rounds import Round, checked, look_around
 from scout.github.visits import FOR_TOKENS_ONLY, SOURCES
 from scout.rounds import CANDIDATES, PARTS, ensure_watchlist, look_and_plan
-from scout.watch import Summary
+from scout.watch import Summary, Trouble
 
 WITHOUT_TOKEN = (repositories.NAME, releases.NAME)
 """What sixty requests an hour are enough for."""
@@ -48,19 +48,20 @@ class Glance:
         return [{"kind": each.kind, "key": each.key, "title": each.title} for each in found]
 
     @property
-    def troubles(self) -> list[dict[str, str]]:
+    def troubles(self) -> list[dict[str, Any]]:
         """Every place without an answer, why, and what to do."""
         found = [asdict(each) for each in self.summary.troubles]
         for line in self.github.troubles if self.github else ():
             place, colon, why = line.partition(": ")
             named = (place, why) if colon else ("GitHub", line)
-            found.append({"engine": named[0], "message": named[1], "advice": ""})
+            found.append(asdict(Trouble(*named)))
         return found
 
     @property
     def went_well(self) -> bool:
-        """Whether every place that was to be looked at was."""
-        return not self.troubles and not (self.github and self.github.waiting)
+        """Whether every watched place that was to be looked at was; strangers may be missing."""
+        ours = [each for each in self.troubles if not each["of_a_stranger"]]
+        return not ours and not (self.github and self.github.waiting)
 
     def as_json(self) -> dict[str, Any]:
         """All of it as one object."""
@@ -95,7 +96,9 @@ def glance(
     if not source:
         summary, jobs = look_and_plan(database, settings, on_look=on_look)
     elif source in PARTS:
-        summary, jobs = look_and_plan(database, settings, parts=(source,), on_look=on_look)
+        summary, jobs = look_and_plan(
+            database, settings, parts=(source,), force=True, on_look=on_look
+        )
         summary = replace(summary, unwatched=())
     if source in ("", CANDIDATES):
         looked = look_at_candidates(
@@ -104,6 +107,7 @@ def glance(
             now=clock.now,
             count=CANDIDATES_COUNT,
             seconds=CANDIDATES_SECONDS,
+            force=bool(source),
             on_look=on_look,
             token=settings.github_token,
         )

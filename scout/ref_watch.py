@@ -22,6 +22,7 @@ from jobs.errors import ScoutError
 from jobs.git import repo_url
 from jobs.git_names import short_name
 from jobs.git_network import Held, held_by
+from jobs.sightings import SourceStateRow
 from jobs.store import catalog, refs
 from scout import neighbours
 from scout.capability_news import capability_news
@@ -68,19 +69,21 @@ def watch_refs(
     network: Path,
     now: Callable[[], datetime],
     sources: Mapping[str, RefSource] = REF_SOURCES,
+    force: bool = False,
     on_look: Callable[[str], None] | None = None,
     token: SecretStr | None = None,
 ) -> Summary:
-    """Look at every engine that has a repository once and record what moved."""
+    """Look at every engine that has a repository once and record what moved.
+
+    One that gave no answer waits longer each time, except with `force`.
+    """
     this = _Round(database, history, network, now, sources, token, held_by(network))
-    waiting = _prepare(this)
+    put_off = _prepare(this)
+    waiting = {} if force else put_off
     with reading(database) as session:
         kin = kindred(session)
     seen: dict[str, Mapping[str, str]] = {}
-    troubles = [
-        Trouble(name, "its repository did not answer", f"it is asked again after {at:%H:%M} UTC")
-        for name, at in waiting.items()
-    ]
+    troubles = [_not_asked(name, state) for name, state in waiting.items()]
     troubles += [found for each in kin.values() if (found := _named_by_another(each))]
     asked = [name for name in elders_first(kin) if name not in waiting and not _in_doubt(kin[name])]
     for name, look in _looks(this, [kin[name] for name in asked], on_look):
@@ -89,7 +92,7 @@ def watch_refs(
         except Exception as error:
             troubles.append(_trouble(name, error))
             with writing(database) as session:
-                refs.note_failure(session, _key(kin[name]), now())
+                refs.note_failure(session, _key(kin[name]), now(), why=troubles[-1].message)
     with writing(database) as session:
         refs.note_answers(session, [_key(kin[name]) for name in seen], now())
     new, more = _tell(this, kin, seen)
@@ -97,8 +100,8 @@ def watch_refs(
     return Summary(looked, tuple(new), (*troubles, *more))
 
 
-def _prepare(this: _Round) -> dict[str, datetime]:
-    """Give every repository its row; those that failed of late, and when they are asked again."""
+def _prepare(this: _Round) -> dict[str, SourceStateRow]:
+    """Give every repository its row; what is known of those that failed of late."""
     waiting = {}
     with writing(this.database) as session:
         for row in catalog.engines(session):
@@ -107,8 +110,18 @@ def _prepare(this: _Round) -> dict[str, datetime]:
             place = refs.repository_of(session, row, this.now())
             state = refs.source_state(session, _key_of(place.id or 0), this.now())
             if state.retry_at is not None and state.retry_at > this.now():
-                waiting[row.name] = state.retry_at
+                waiting[row.name] = state
     return waiting
+
+
+def _not_asked(name: str, state: SourceStateRow) -> Trouble:
+    why = state.cursor.get(refs.FAILED_BECAUSE) or "it gave no answer"
+    until = f"{state.retry_at:%H:%M}" if state.retry_at else "the next look"
+    return Trouble(
+        name,
+        f"not asked until {until} UTC, because at {state.updated_at:%H:%M}: {why}",
+        "ask now: forkscout scout run --source git",
+    )
 
 
 def _in_doubt(kin: Kin) -> bool:
