@@ -101,7 +101,7 @@ def apart(found: ShownDistance | None, of: str) -> str:
         return f"not measured against {of} yet"
     if found.merge_base is None:
         return f"no commit in common with {of}"
-    return f"{_counted(found.ahead, 'commit')} ahead of {of} and {found.behind} behind"
+    return f"{_counted(found.ahead or 0, 'commit')} ahead of {of} and {found.behind} behind"
 
 
 def own_patches(found: Standing) -> str:
@@ -119,10 +119,11 @@ def staleness(found: Standing, *, now: datetime) -> str:
         return "It has no commit in common with its upstream."
     if away.behind == 0:
         return "It has everything that upstream had at the last look."
+    lacks = _counted(away.behind or 0, "commit")
     days = max((now - found.last_sync.upstream_at).days, 0)
     return (
         f"It stands on upstream of {found.last_sync.upstream_at:%Y-%m-%d}, "
-        f"{_counted(days, 'day')} old, and lacks {_counted(away.behind, 'commit')} of upstream."
+        f"{_counted(days, 'day')} old, and lacks {lacks} of upstream."
     )
 
 
