@@ -19,7 +19,7 @@ from jobs.store.origins import origins
 from jobs.tables import EngineRow
 from scout.loading import apply
 from scout.reading import load, parse
-from scout.watchlist import DRIVEN_FAMILIES, WatchList
+from scout.watchlist import WatchList
 
 FAMILY, TRUST = "llama.cpp", "approve"
 SOURCE = "watchlist add"
@@ -72,11 +72,6 @@ def add(session: Session, wish: Wish, *, this_rig: str, now: datetime) -> Added:
     watch_list = _read("\n".join([block, *(_row_toml(row, names) for row in others)]))
     engine = watch_list.engines[0]
     repo_url(engine.repo or "")
-    if engine.family not in DRIVEN_FAMILIES:
-        raise UsageError(
-            f"family {engine.family} is not driven yet, so nothing would watch {engine.name}",
-            advice=f"driven are {', '.join(DRIVEN_FAMILIES)}",
-        )
     alone = watch_list.model_copy(update={"engines": (engine,)})
     changes = apply(session, alone, now)
     return Added(

@@ -35,11 +35,9 @@ def apply(
     changed: list[str] = []
     rows: dict[str, EngineRow] = {}
     for engine in watch_list.engines:
-        if engine.family not in DRIVEN_FAMILIES:
-            continue
         rows[engine.name], is_new = _engine(session, engine, now)
         changed += [f"engine {engine.name}"] if is_new else []
-        for build in engine.builds:
+        for build in engine.builds if engine.family in DRIVEN_FAMILIES else ():
             device = "cuda" if build.cuda_arch else "cpu"
             _, is_new = catalog.ensure_rig(session, build.rig, now=now, device=device)
             changed += [f"rig {build.rig}"] if is_new else []
@@ -102,7 +100,7 @@ def _engine(session: Session, entry: EngineEntry, now: datetime) -> tuple[Engine
                 "options": list(build.options),
             }
             for build in entry.builds
-            if build.via in MADE_WAYS
+            if build.via in MADE_WAYS and entry.family in DRIVEN_FAMILIES
         ],
         "retired": False,
     }
