@@ -15,7 +15,10 @@ from scout.lineage import Member
 
 @dataclass(frozen=True)
 class Kin:
-    """An engine and its repository under the name it has now; `refs` are full names to commits."""
+    """An engine and its repository under the name it has now; `refs` are full names to commits.
+
+    `lost` are branches that are not there any more, and where they stood.
+    """
 
     name: str
     engine_id: int
@@ -26,6 +29,7 @@ class Kin:
     branches: tuple[str, ...] = ()
     parent: str | None = None
     refs: Mapping[str, str] = field(default_factory=dict)
+    lost: Mapping[str, str] = field(default_factory=dict)
     origin: Origin | None = None
 
     @property
@@ -38,6 +42,11 @@ class Kin:
         """Full names of the branches that are built when they move."""
         names = self.branches or ((self.default_branch,) if self.default_branch else ())
         return frozenset(full_name(name) for name in names)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether none of its branches and tags was ever seen."""
+        return not self.refs and not self.lost
 
     @property
     def head(self) -> str | None:
@@ -76,6 +85,7 @@ def kindred(session: Session, *, with_refs: bool = True) -> dict[str, Kin]:
             branches=tuple(row.branches),
             parent=row.parent or by_github.get(place.parent_github_id or 0),
             refs=refs.refs_of(session, place.id or 0) if with_refs else {},
+            lost=refs.lost_branches(session, place.id or 0) if with_refs else {},
             origin=named[engine_id],
         )
     return found

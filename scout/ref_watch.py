@@ -20,15 +20,17 @@ from sqlmodel import Session
 from jobs.db import reading, writing
 from jobs.errors import ScoutError
 from jobs.git import repo_url
-from jobs.git_names import short_name
+from jobs.git_names import full_name, short_name
 from jobs.git_network import Held, held_by
 from jobs.sightings import SourceStateRow
 from jobs.store import catalog, refs
 from scout import neighbours
+from scout.branch_news import default_news
 from scout.capability_news import capability_news
 from scout.history import History
 from scout.kinship import Kin, elders_first, kindred, root_of
 from scout.ref_news import ref_news
+from scout.ref_troubles import failed, is_in_doubt, missing, named_by_another, not_asked
 from scout.ref_values import Place, RefNews, View
 from scout.sources.base import RefSource, RefsSeen, Watched
 from scout.sources.registry import REF_SOURCES
@@ -83,19 +85,25 @@ def watch_refs(
     with reading(database) as session:
         kin = kindred(session)
     seen: dict[str, Mapping[str, str]] = {}
-    troubles = [_not_asked(name, state) for name, state in waiting.items()]
-    troubles += [found for each in kin.values() if (found := _named_by_another(each))]
-    asked = [name for name in elders_first(kin) if name not in waiting and not _in_doubt(kin[name])]
+    new: list[RefNews] = []
+    troubles = [not_asked(name, state) for name, state in waiting.items()]
+    troubles += [taken for each in kin.values() if (taken := named_by_another(each))]
+    asked = [
+        name for name in elders_first(kin) if name not in waiting and not is_in_doubt(kin[name])
+    ]
     for name, look in _looks(this, [kin[name] for name in asked], on_look):
         try:
-            kin[name], seen[name] = _note(this, kin[name], look.result())
+            kin[name], seen[name], told = _note(this, kin[name], look.result())
+            new += told
+            troubles += [lacking] if (lacking := missing(kin[name], seen[name])) else []
         except Exception as error:
-            troubles.append(_trouble(name, error))
+            troubles.append(failed(name, error))
             with writing(database) as session:
                 refs.note_failure(session, _key(kin[name]), now(), why=troubles[-1].message)
     with writing(database) as session:
         refs.note_answers(session, [_key(kin[name]) for name in seen], now())
-    new, more = _tell(this, kin, seen)
+    told, more = _tell(this, kin, seen)
+    new += told
     looked = {name: _heads(kin[name], commits) for name, commits in seen.items()}
     return Summary(looked, tuple(new), (*troubles, *more))
 
@@ -112,32 +120,6 @@ def _prepare(this: _Round) -> dict[str, SourceStateRow]:
             if state.retry_at is not None and state.retry_at > this.now():
                 waiting[row.name] = state
     return waiting
-
-
-def _not_asked(name: str, state: SourceStateRow) -> Trouble:
-    why = state.cursor.get(refs.FAILED_BECAUSE) or "it gave no answer"
-    until = f"{state.retry_at:%H:%M}" if state.retry_at else "the next look"
-    return Trouble(
-        name,
-        f"not asked until {until} UTC, because at {state.updated_at:%H:%M}: {why}",
-        "ask now: forkscout scout run --source git",
-    )
-
-
-def _in_doubt(kin: Kin) -> bool:
-    return kin.origin is not None and bool(kin.origin.doubt)
-
-
-def _named_by_another(kin: Kin) -> Trouble | None:
-    """Names pass to strangers: what is not taken from one, and what a person can do."""
-    where = kin.origin
-    if where is None or not (where.doubt or where.taken):
-        return None
-    said = where.doubt or (
-        f"its name in the watch list, {where.listed}, belongs to another repository now "
-        f"({where.taken}); it is watched as {where.repo}"
-    )
-    return Trouble(kin.name, said, where.advice)
 
 
 def _looks(
@@ -169,17 +151,22 @@ def _look(this: _Round, source: RefSource, kin: Kin) -> _Look:
         held=this.held.get(kin.repository),
         token=this.token,
     )
-    default = kin.default_branch or source.default_branch(watched, token=this.token)
+    default = kin.default_branch
+    if default is None or full_name(default) not in found.commits:
+        default = source.default_branch(watched, token=this.token) or default
     return _Look(found, default)
 
 
-def _note(this: _Round, kin: Kin, look: _Look) -> tuple[Kin, Mapping[str, str]]:
+def _note(this: _Round, kin: Kin, look: _Look) -> tuple[Kin, Mapping[str, str], Sequence[RefNews]]:
+    news: list[RefNews] = []
     if look.default_branch != kin.default_branch:
+        found = default_news(_place(kin), kin.default_branch, look.default_branch)
         with writing(this.database) as session:
             refs.name_default_branch(session, kin.repository, look.default_branch)
+            news += [each for each in found if _write(session, kin, each, set(), this.now())]
     if look.seen.refused:
         _log.warning("ref names refused", engine=kin.name, count=look.seen.refused)
-    return replace(kin, default_branch=look.default_branch), look.seen.commits
+    return replace(kin, default_branch=look.default_branch), look.seen.commits, news
 
 
 def _tell(
@@ -189,12 +176,12 @@ def _tell(
     news: list[RefNews] = []
     troubles: list[Trouble] = []
     views: dict[str, View] = {}
-    known = [name for name in moved if kin[name].refs]
+    known = [name for name in moved if not kin[name].is_new]
     for root in dict.fromkeys(root_of(name, kin) for name in known):
         try:
             views |= neighbours.views(this.history, kin, seen, root, known)
         except ScoutError as error:
-            troubles.append(_trouble(root, error))
+            troubles.append(failed(root, error))
     for name in moved:
         if name in known and name not in views:
             continue  # nothing is recorded, so that the next round can still tell it
@@ -202,7 +189,7 @@ def _tell(
             told = _news(this, kin[name], seen[name], views.get(name), troubles)
             news += _record(this, kin[name], seen[name], told)
         except Exception as error:
-            troubles.append(_trouble(name, error))
+            troubles.append(failed(name, error))
     return news, troubles
 
 
@@ -215,16 +202,20 @@ def _news(
 ) -> list[RefNews]:
     if view is None:
         return []
-    place = Place(kin.name, kin.repository, kin.github_id, kin.default_branch, kin.watched)
-    news = ref_news(place, kin.refs, commits, view)
+    place = _place(kin)
+    news = ref_news(place, kin.refs, commits, view, lost=kin.lost)
     for push in [each for each in news if each.revision is not None]:
         try:
             found = capability_news(place, push, this.history, url=repo_url(kin.repo))
         except ScoutError as error:
-            troubles.append(_trouble(kin.name, error))
+            troubles.append(failed(kin.name, error))
             continue
         news += [found] if found is not None else []
     return news
+
+
+def _place(kin: Kin) -> Place:
+    return Place(kin.name, kin.repository, kin.github_id, kin.default_branch, kin.watched)
 
 
 def _record(
@@ -279,13 +270,6 @@ def _write(session: Session, kin: Kin, news: RefNews, heads: set[str], now: date
         },
     )
     return event is not None
-
-
-def _trouble(name: str, error: Exception) -> Trouble:
-    if isinstance(error, ScoutError):
-        return Trouble(name, error.message, error.advice)
-    _log.exception("source crashed", engine=name, exc_info=error)
-    return Trouble(name, f"our own fault: {error!r}", "please report this, with the log")
 
 
 def _heads(kin: Kin, commits: Mapping[str, str]) -> tuple[str, ...]:

@@ -75,6 +75,16 @@ def refs_of(session: Session, repository_id: int) -> dict[str, str]:
     return dict(session.exec(query).all())
 
 
+def lost_branches(session: Session, repository_id: int) -> dict[str, str]:
+    """Branches that are not there any more, and the commits they were last seen at."""
+    query = select(RefRow.name, RefRow.oid).where(
+        RefRow.repository_id == repository_id,
+        col(RefRow.gone_at).is_not(None),
+        ~col(RefRow.name).startswith("refs/tags/"),
+    )
+    return dict(session.exec(query).all())
+
+
 def oids(session: Session, wanted: Iterable[tuple[int, str]]) -> dict[int, str]:
     """The commit of one named ref of each repository, where it is there."""
     place = tuple_(col(RefRow.repository_id), col(RefRow.name))
