@@ -55,7 +55,7 @@ def origin_of(session: Session, engine: EngineRow) -> Origin:
 
 
 def origins(session: Session, engines: Iterable[EngineRow]) -> dict[int, Origin]:
-    """The same for several; engines of one listed name share what is known of it."""
+    """The same for several; watched engines of one listed name share what is known of it."""
     rows = {row.id or 0: row for row in engines if row.repo}
     known = session.exec(
         select(RepositoryRow, EngineRow)
@@ -64,7 +64,7 @@ def origins(session: Session, engines: Iterable[EngineRow]) -> dict[int, Origin]
         .order_by(col(EngineRow.retired).desc(), col(RepositoryRow.id).desc())
     ).all()
     by_engine = {place.engine_id: place for place, _ in known}
-    by_name = {(engine.repo or "").lower(): place for place, engine in known}
+    by_name = {_low(engine): place for place, engine in known if not engine.retired}
     return {
         number: _origin(row.repo or "", by_engine.get(number) or by_name.get(_low(row)))
         for number, row in rows.items()

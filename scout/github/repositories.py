@@ -59,7 +59,8 @@ def look(desk: Desk, wanted: Wanted) -> Outcome:
 
 
 def _look(desk: Desk, wanted: Wanted) -> Outcome:
-    answer = desk.ask(wanted.page, wanted.tier)
+    # What a name showed another look says nothing of a repository that has no number yet.
+    answer = desk.ask(wanted.page, wanted.tier, conditional=wanted.github_id is not None)
     if isinstance(answer, Answer) and answer.kind is Kind.PAGE:
         return _found(desk, wanted, answer)
     if (outcome := unanswered(answer)) or not isinstance(answer, Answer):

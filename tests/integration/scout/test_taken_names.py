@@ -16,7 +16,7 @@ from jobs.db import reading, writing
 from jobs.errors import JobFailure, UsageError
 from jobs.store import catalog, origins
 from jobs.submit import Desk, resolve
-from scout.adding import Wish, add
+from scout.adding import Wish, add, remove
 from workers.building import _trusted_name
 from workers.errands import subject
 
@@ -174,3 +174,18 @@ def test_the_old_name_is_free_once_the_watch_list_has_the_new_one(moved: Moved) 
         assert add(session, Wish(OLD, name="other"), this_rig="cpu", now=NOON).repo == OLD
         where = origins.origins(session, catalog.engines(session))
     assert [each.repo for each in where.values()] == [NEW, OLD]
+
+
+def test_a_retired_engine_says_nothing_of_its_old_name(moved: Moved) -> None:
+    """Whoever watches the stranger on purpose, under another name, gets the stranger."""
+    moved.rename()
+    moved.squat()
+    moved.api()
+    with writing(moved.scout.database) as session:
+        remove(session, "bee")
+        add(session, Wish(OLD, name="other"), this_rig="cpu", now=NOON)
+        other = catalog.engine_named(session, "other")
+        assert origins.origin_of(session, other).repo == OLD
+    moved.api()
+    with reading(moved.scout.database) as session:
+        assert origins.origin_of(session, other).github_id == STRANGER
