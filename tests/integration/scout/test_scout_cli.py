@@ -161,7 +161,11 @@ def test_a_repository_that_is_not_there_is_exit_code_one(tmp_path: Path, hub: Hu
     assert "no/where" in first.stderr
     again = say("scout", "run")
     assert again.exit_code == 1
-    assert "asked again after" in again.stderr
+    assert "not asked until" in again.stderr
+    assert "forkscout scout run --source git" in again.stderr
+    by_hand = say("scout", "run", "--source", "git")
+    assert by_hand.exit_code == 1
+    assert "not asked" not in by_hand.stderr
     assert "not watched yet" not in again.stdout
 
 
