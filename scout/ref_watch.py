@@ -18,11 +18,12 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from jobs.db import reading, writing
-from jobs.errors import ScoutError
+from jobs.errors import ScoutError, Transient
 from jobs.git import repo_url
 from jobs.git_names import short_name
 from jobs.git_network import Held, held_by
 from jobs.store import catalog, refs
+from jobs.tables import EventRow
 from scout import neighbours
 from scout.capability_news import capability_news
 from scout.history import History
@@ -35,6 +36,9 @@ from scout.watch import Summary, Trouble
 
 SOURCE = "git_refs"
 SCHEMA_VERSION = 1
+LOOKS_SECONDS = 600.0
+"""How long one round may look: all looks end before news is judged, and one slow server must not
+keep the news of all others."""
 LOOKS_AT_ONCE = 8
 """Lists asked for at the same time: most of a look is waiting for the other side."""
 _log = structlog.get_logger(__name__)
@@ -51,6 +55,15 @@ class _Round:
     sources: Mapping[str, RefSource]
     token: SecretStr | None
     held: Mapping[int, Held]
+    started: datetime
+
+    def tick(self) -> None:
+        """Ends a look once the round's time for looking is over."""
+        if (self.now() - self.started).total_seconds() > LOOKS_SECONDS:
+            raise Transient(
+                f"it did not answer within the {LOOKS_SECONDS:g} s of the round",
+                advice="it is asked again later",
+            )
 
 
 @dataclass(frozen=True)
@@ -72,7 +85,7 @@ def watch_refs(
     token: SecretStr | None = None,
 ) -> Summary:
     """Look at every engine that has a repository once and record what moved."""
-    this = _Round(database, history, network, now, sources, token, held_by(network))
+    this = _Round(database, history, network, now, sources, token, held_by(network), now())
     waiting = _prepare(this)
     with reading(database) as session:
         kin = kindred(session)
@@ -89,9 +102,11 @@ def watch_refs(
             troubles.append(_trouble(name, error))
             with writing(database) as session:
                 refs.note_failure(session, _key(kin[name]), now())
+    new, more, failed = _tell(this, kin, seen)
     with writing(database) as session:
-        refs.note_answers(session, [_key(kin[name]) for name in seen], now())
-    new, more = _tell(this, kin, seen)
+        refs.note_answers(session, [_key(kin[name]) for name in seen if name not in failed], now())
+        for name in failed:
+            refs.note_failure(session, _key(kin[name]), now())
     looked = {name: _heads(kin[name], commits) for name, commits in seen.items()}
     return Summary(looked, tuple(new), (*troubles, *more))
 
@@ -131,15 +146,19 @@ def _looks(
 
 
 def _look(this: _Round, source: RefSource, kin: Kin) -> _Look:
+    this.tick()
     watched = _watched(kin)
     found = source.look(
         watched,
         network=this.network,
         number=kin.repository,
         held=this.held.get(kin.repository),
+        tick=this.tick,
         token=this.token,
     )
-    default = kin.default_branch or source.default_branch(watched, token=this.token)
+    default = kin.default_branch
+    if default is None:
+        default = source.default_branch(watched, tick=this.tick, token=this.token)
     return _Look(found, default)
 
 
@@ -154,10 +173,12 @@ def _note(this: _Round, kin: Kin, look: _Look) -> tuple[Kin, Mapping[str, str]]:
 
 def _tell(
     this: _Round, kin: Mapping[str, Kin], seen: Mapping[str, Mapping[str, str]]
-) -> tuple[list[RefNews], list[Trouble]]:
+) -> tuple[list[RefNews], list[Trouble], list[str]]:
+    """What is new, what failed, and of whom nothing was recorded because of that."""
     moved = [name for name in elders_first(kin) if name in seen and seen[name] != kin[name].refs]
     news: list[RefNews] = []
     troubles: list[Trouble] = []
+    failed: list[str] = []
     views: dict[str, View] = {}
     known = [name for name in moved if kin[name].refs]
     for root in dict.fromkeys(root_of(name, kin) for name in known):
@@ -167,13 +188,15 @@ def _tell(
             troubles.append(_trouble(root, error))
     for name in moved:
         if name in known and name not in views:
-            continue  # nothing is recorded, so that the next round can still tell it
+            failed.append(name)  # nothing is recorded, so that a later round can still tell it
+            continue
         try:
             told = _news(this, kin[name], seen[name], views.get(name), troubles)
             news += _record(this, kin[name], seen[name], told)
         except Exception as error:
             troubles.append(_trouble(name, error))
-    return news, troubles
+            failed.append(name)
+    return news, troubles, failed
 
 
 def _news(
@@ -211,9 +234,9 @@ def _record(
 
 
 def _write(session: Session, kin: Kin, news: RefNews, heads: set[str], now: datetime) -> bool:
-    if catalog.is_told(session, news.former):
-        return False
     revision_id, label = None, None
+    # A head that another watched branch still has is not replaced.
+    replaces = None if news.replaces in heads else news.replaces
     if news.revision is not None:
         branch = short_name(str(news.facts["ref"]))
         label = f"{branch}@{news.revision[:9]}"
@@ -227,7 +250,31 @@ def _write(session: Session, kin: Kin, news: RefNews, heads: set[str], now: date
             committed_at=at,
             now=now,
         ).id
-    event = catalog.add_event(
+    event = None
+    if not catalog.is_told(session, news.former):
+        event = _add(session, kin, news, revision_id, label, replaces, now)
+    if event is None and revision_id is not None:
+        catalog.plan_again(
+            session,
+            (news.key, *news.former),
+            engine_id=kin.engine_id,
+            revision_id=revision_id,
+            replaces=replaces,
+            now=now,
+        )
+    return event is not None
+
+
+def _add(
+    session: Session,
+    kin: Kin,
+    news: RefNews,
+    revision_id: int | None,
+    label: str | None,
+    replaces: str | None,
+    now: datetime,
+) -> EventRow | None:
+    return catalog.add_event(
         session,
         key=news.key,
         kind=news.kind,
@@ -242,13 +289,11 @@ def _write(session: Session, kin: Kin, news: RefNews, heads: set[str], now: date
             "subject_id": kin.repository,
             "evidence": {"url": repo_url(kin.repo), "sha": news.revision},
             "label": label,
-            # A head that another watched branch still has is not replaced.
-            "replaces": None if news.replaces in heads else news.replaces,
+            "replaces": replaces,
             "low_priority": news.low_priority,
             "facts": dict(news.facts),
         },
     )
-    return event is not None
 
 
 def _trouble(name: str, error: Exception) -> Trouble:

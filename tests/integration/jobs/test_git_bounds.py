@@ -7,6 +7,7 @@ import zlib
 from pathlib import Path
 
 import pytest
+from support.bombs import bomb
 from support.hub import Hub, Repository
 
 from jobs import git_history, git_memory, git_network, git_process, git_remote
@@ -27,26 +28,6 @@ def repository(hub: Hub) -> Repository:
     repository.commit({"a": "1"})
     repository.push()
     return repository
-
-
-def given(repository: Repository, *words: str, text: str) -> str:
-    done = subprocess.run(
-        ["git", *words], cwd=repository.work, input=text, capture_output=True, text=True, check=True
-    )
-    return done.stdout.strip()
-
-
-def bomb(repository: Repository, *, width: int, depth: int) -> str:
-    """A commit of few objects that stands for `width * 10 ** depth` files."""
-    blob = given(repository, "hash-object", "-w", "--stdin", text="x")
-    names = "".join(f"100644 blob {blob}\t{'f' * 40}{n}\n" for n in range(width))
-    tree = given(repository, "mktree", text=names)
-    for _ in range(depth):
-        tree = given(
-            repository, "mktree", text="".join(f"040000 tree {tree}\td{n}\n" for n in range(10))
-        )
-    words = ("commit-tree", "-p", "HEAD", "-m", "bomb", tree)
-    return repository.git(*words).strip()
 
 
 @pytest.fixture
