@@ -19,7 +19,7 @@ from requests.adapters import HTTPAdapter
 from jobs import clock
 from jobs.errors import UsageError
 from scout.github import graphql
-from scout.github.answers import Answer, Kind, read_quota, sort
+from scout.github.answers import UNREADABLE, Answer, Kind, read_quota, read_token_end, sort
 
 API_VERSION = "2022-11-28"
 CONNECT_SECONDS = 5.0
@@ -102,10 +102,12 @@ class Client:
         self.base = base.rstrip("/")
         if not re.match(r"https?://[^/\s]+", self.base):
             raise UsageError(
-                f"{base[:80]!r} is no address of an API", advice="Write https://host in github_api."
+                f"{base[:80]!r} is no address of an API",
+                advice="Write https://host in FORKSCOUT_GITHUB_API.",
             )
         self.anonymous = not token
         self.identity = hashlib.sha256(token.encode()).hexdigest()[:16] if token else ANONYMOUS
+        self.token_ends_at: datetime | None = None
         self._now = now
         self._session = GitHubSession(CONNECT_SECONDS, read_seconds)
         self._session.base_url = self.base
@@ -147,10 +149,9 @@ class Client:
         except (exceptions.GitHubException, RecursionError) as fault:
             cause = getattr(fault, "exception", fault)
             status = page.last_status or None
-            return Answer(
-                Kind.NOT_KNOWN, status, reason=f"no readable answer ({type(cause).__name__})"
-            )
+            return Answer(Kind.NOT_KNOWN, status, reason=f"{UNREADABLE} ({type(cause).__name__})")
         response = page.last_response
+        self.token_ends_at = read_token_end(response.headers) or self.token_ends_at
         if response.status_code != 200:
             return sort(response.status_code, response.headers, response.text[:4000], now=now)
         next_url = response.links.get("next", {}).get("url")
@@ -179,7 +180,7 @@ class Client:
                 allow_redirects=False,
             )
         except requests.exceptions.RequestException as fault:
-            return Answer(Kind.NOT_KNOWN, reason=f"no readable answer ({type(fault).__name__})")
+            return Answer(Kind.NOT_KNOWN, reason=f"{UNREADABLE} ({type(fault).__name__})")
         return graphql.sort_reply(
             response.status_code, response.headers, response.text, now=self._now()
         )
@@ -194,5 +195,7 @@ class Client:
         if place.startswith(f"{self.base}/"):
             return place
         if "://" in place or place.startswith("/"):
-            raise UsageError("a page of another host was asked for", advice="check github_api")
+            raise UsageError(
+                "a page of another host was asked for", advice="check FORKSCOUT_GITHUB_API"
+            )
         return f"{self.base}/{place}"
