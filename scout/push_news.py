@@ -91,13 +91,14 @@ def _pushed(
     fresh: Sequence[CommitFacts],
 ) -> RefNews:
     touched = view.changed_paths([commit.sha for commit in fresh]) if fresh else ()
-    hot = sorted(path for path in touched if path.startswith(HOT_PATHS))
+    hot = sorted(path for path in touched or () if path.startswith(HOT_PATHS))
     authors = sorted({commit.author for commit in fresh})
     facts = {
         "forced": forced,
         "new_patches": len(fresh),
         "new_authors": authors[:LISTED],
         "files_hot": hot[:LISTED],
+        "too_many_paths": touched is None,
         "subjects": [commit.subject for commit in fresh[:LISTED]],
     }
     verb = "force-pushed" if forced else "pushed"
@@ -123,6 +124,7 @@ def _told(
         "is_default": name == place.default_branch,
         "new_authors": [],
         "files_hot": [],
+        "too_many_paths": False,
         "subjects": [],
         **facts,
         **_standing(after, view),

@@ -70,7 +70,8 @@ class View:
     """All that a repository's news is judged by."""
 
     graph: Graph
-    changed_paths: Callable[[Sequence[str]], Collection[str]]
+    changed_paths: Callable[[Sequence[str]], Collection[str] | None]
+    """None where the paths are too many to be named."""
     upstream: Upstream | None = None
     neighbours: Sequence[Neighbour] = ()
 

@@ -18,12 +18,13 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from jobs.db import reading, writing
-from jobs.errors import ScoutError
+from jobs.errors import ScoutError, Transient
 from jobs.git import repo_url
 from jobs.git_names import full_name, short_name
 from jobs.git_network import Held, held_by
 from jobs.sightings import SourceStateRow
 from jobs.store import catalog, refs
+from jobs.tables import EventRow
 from scout import neighbours
 from scout.branch_news import default_news
 from scout.capability_news import capability_news
@@ -38,6 +39,9 @@ from scout.watch import Summary, Trouble
 
 SOURCE = "git_refs"
 SCHEMA_VERSION = 1
+LOOKS_SECONDS = 600.0
+"""How long one round may look: all looks end before news is judged, and one slow server must not
+keep the news of all others."""
 LOOKS_AT_ONCE = 8
 """Lists asked for at the same time: most of a look is waiting for the other side."""
 _log = structlog.get_logger(__name__)
@@ -54,6 +58,15 @@ class _Round:
     sources: Mapping[str, RefSource]
     token: SecretStr | None
     held: Mapping[int, Held]
+    started: datetime
+
+    def tick(self) -> None:
+        """Ends a look once the round's time for looking is over."""
+        if (self.now() - self.started).total_seconds() > LOOKS_SECONDS:
+            raise Transient(
+                f"it did not answer within the {LOOKS_SECONDS:g} s of the round",
+                advice="it is asked again later",
+            )
 
 
 @dataclass(frozen=True)
@@ -79,7 +92,7 @@ def watch_refs(
 
     One that gave no answer waits longer each time, except with `force`.
     """
-    this = _Round(database, history, network, now, sources, token, held_by(network))
+    this = _Round(database, history, network, now, sources, token, held_by(network), now())
     put_off = _prepare(this)
     waiting = {} if force else put_off
     with reading(database) as session:
@@ -100,10 +113,13 @@ def watch_refs(
             troubles.append(failed(name, error))
             with writing(database) as session:
                 refs.note_failure(session, _key(kin[name]), now(), why=troubles[-1].message)
-    with writing(database) as session:
-        refs.note_answers(session, [_key(kin[name]) for name in seen], now())
-    told, more = _tell(this, kin, seen)
+    told, more, unjudged = _tell(this, kin, seen)
     new += told
+    with writing(database) as session:
+        judged = [_key(kin[name]) for name in seen if name not in unjudged]
+        refs.note_answers(session, judged, now())
+        for name, why in unjudged.items():
+            refs.note_failure(session, _key(kin[name]), now(), why=why)
     looked = {name: _heads(kin[name], commits) for name, commits in seen.items()}
     return Summary(looked, tuple(new), (*troubles, *more))
 
@@ -143,17 +159,19 @@ def _looks(
 
 
 def _look(this: _Round, source: RefSource, kin: Kin) -> _Look:
+    this.tick()
     watched = _watched(kin)
     found = source.look(
         watched,
         network=this.network,
         number=kin.repository,
         held=this.held.get(kin.repository),
+        tick=this.tick,
         token=this.token,
     )
     default = kin.default_branch
     if default is None or full_name(default) not in found.commits:
-        default = source.default_branch(watched, token=this.token) or default
+        default = source.default_branch(watched, tick=this.tick, token=this.token) or default
     return _Look(found, default)
 
 
@@ -171,10 +189,12 @@ def _note(this: _Round, kin: Kin, look: _Look) -> tuple[Kin, Mapping[str, str], 
 
 def _tell(
     this: _Round, kin: Mapping[str, Kin], seen: Mapping[str, Mapping[str, str]]
-) -> tuple[list[RefNews], list[Trouble]]:
+) -> tuple[list[RefNews], list[Trouble], dict[str, str]]:
+    """What is new, what failed, and of whom nothing was recorded because of that."""
     moved = [name for name in elders_first(kin) if name in seen and seen[name] != kin[name].refs]
     news: list[RefNews] = []
     troubles: list[Trouble] = []
+    unjudged: dict[str, str] = {}
     views: dict[str, View] = {}
     known = [name for name in moved if not kin[name].is_new]
     for root in dict.fromkeys(root_of(name, kin) for name in known):
@@ -184,13 +204,16 @@ def _tell(
             troubles.append(failed(root, error))
     for name in moved:
         if name in known and name not in views:
-            continue  # nothing is recorded, so that the next round can still tell it
+            # Nothing is recorded, so that a later round can still tell it.
+            unjudged[name] = "what it is judged by could not be read"
+            continue
         try:
             told = _news(this, kin[name], seen[name], views.get(name), troubles)
             news += _record(this, kin[name], seen[name], told)
         except Exception as error:
             troubles.append(failed(name, error))
-    return news, troubles
+            unjudged[name] = troubles[-1].message
+    return news, troubles, unjudged
 
 
 def _news(
@@ -232,9 +255,9 @@ def _record(
 
 
 def _write(session: Session, kin: Kin, news: RefNews, heads: set[str], now: datetime) -> bool:
-    if catalog.is_told(session, news.former):
-        return False
     revision_id, label = None, None
+    # A head that another watched branch still has is not replaced.
+    replaces = None if news.replaces in heads else news.replaces
     if news.revision is not None:
         branch = short_name(str(news.facts["ref"]))
         label = f"{branch}@{news.revision[:9]}"
@@ -248,7 +271,31 @@ def _write(session: Session, kin: Kin, news: RefNews, heads: set[str], now: date
             committed_at=at,
             now=now,
         ).id
-    event = catalog.add_event(
+    event = None
+    if not catalog.is_told(session, news.former):
+        event = _add(session, kin, news, revision_id, label, replaces, now)
+    if event is None and revision_id is not None:
+        catalog.plan_again(
+            session,
+            (news.key, *news.former),
+            engine_id=kin.engine_id,
+            revision_id=revision_id,
+            replaces=replaces,
+            now=now,
+        )
+    return event is not None
+
+
+def _add(
+    session: Session,
+    kin: Kin,
+    news: RefNews,
+    revision_id: int | None,
+    label: str | None,
+    replaces: str | None,
+    now: datetime,
+) -> EventRow | None:
+    return catalog.add_event(
         session,
         key=news.key,
         kind=news.kind,
@@ -263,13 +310,11 @@ def _write(session: Session, kin: Kin, news: RefNews, heads: set[str], now: date
             "subject_id": kin.repository,
             "evidence": {"url": repo_url(kin.repo), "sha": news.revision},
             "label": label,
-            # A head that another watched branch still has is not replaced.
-            "replaces": None if news.replaces in heads else news.replaces,
+            "replaces": replaces,
             "low_priority": news.low_priority,
             "facts": dict(news.facts),
         },
     )
-    return event is not None
 
 
 def _heads(kin: Kin, commits: Mapping[str, str]) -> tuple[str, ...]:

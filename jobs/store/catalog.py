@@ -141,6 +141,28 @@ def add_event(
     return row
 
 
+def plan_again(
+    session: Session,
+    keys: Collection[str],
+    *,
+    engine_id: int,
+    revision_id: int,
+    replaces: str | None,
+    now: datetime,
+) -> None:
+    """Let planning act once more on an event of this engine that was told by one of these keys.
+
+    A head that came back is told once, and is again what has to be measured.
+    """
+    query = select(EventRow).where(col(EventRow.key).in_(keys), EventRow.engine_id == engine_id)
+    row = session.exec(query.limit(1)).first()
+    if row is None:
+        return
+    row.revision_id, row.planned = revision_id, False
+    row.payload = {**row.payload, "replaces": replaces, "again_at": now.isoformat()}
+    session.add(row)
+
+
 def is_told(session: Session, keys: Collection[str]) -> bool:
     """Whether an event with one of these keys was written."""
     if not keys:

@@ -82,6 +82,7 @@ def test_a_push_tells_its_new_patches() -> None:
         "new_patches": 2,
         "new_authors": ["you"],
         "files_hot": ["ggml/src/ggml-cuda/a.cu"],
+        "too_many_paths": False,
         "subjects": ["f3", "f2"],
         "ahead": 4,
         "behind": 2,
@@ -90,6 +91,16 @@ def test_a_push_tells_its_new_patches() -> None:
     assert (push.revision, push.replaces, push.low_priority) == (sha("f3"), sha("f1"), False)
     assert push.title == f"fork: main pushed to {sha('f3')[:9]}, 2 new patches"
     assert push.happened_at is not None
+
+
+def test_a_push_of_too_many_paths_is_told_without_them() -> None:
+    """That they are too many is a fact, and the push counts as any other."""
+    story = forked()
+    story.line("f2", on="f1")
+    by = replace(view(story, "u2"), changed_paths=lambda _: None)
+    (push,) = news({MAIN: "f1"}, {MAIN: "f2"}, by)
+    assert (push.facts["too_many_paths"], push.facts["files_hot"]) == (True, [])
+    assert (push.facts["new_patches"], push.revision) == (1, sha("f2"))
 
 
 def test_a_push_from_an_unknown_commit_claims_nothing() -> None:
@@ -267,8 +278,8 @@ def test_a_watched_branch_that_appears_is_built() -> None:
 
 
 FACTS = {
-    "fork_pushed": "ref before after forced is_default new_patches new_authors files_hot ahead "
-    "behind merge_base",
+    "fork_pushed": "ref before after forced is_default new_patches new_authors files_hot "
+    "too_many_paths ahead behind merge_base",
     "branch_created": "ref oid watched",
     "branch_deleted": "ref oid watched",
     "tag_created": "tag target_oid old_oid auto_build",
