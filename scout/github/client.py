@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import ipaddress
 import re
 import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 import requests
 import urllib3
@@ -28,6 +30,15 @@ WHOLE_SECONDS = 60.0
 LARGEST_BODY_BYTES = 32 * 2**20
 MOST_REDIRECTS = 3
 ANONYMOUS = "anonymous"
+_UNREADABLE = (
+    exceptions.GitHubException,
+    requests.exceptions.RequestException,
+    urllib3.exceptions.HTTPError,
+    OSError,
+    ValueError,
+    RecursionError,
+)
+"""What the library and the network raise; a text that fits no header is a `ValueError`."""
 NO_PAGE_SIZE = 101
 """A count above 100 keeps github3 from adding a `per_page` of its own to what we ask."""
 
@@ -82,6 +93,45 @@ class _OnePage(GitHubIterator):  # type: ignore[misc]
         return items
 
 
+def checked_base(base: str) -> str:
+    """The address of an API that a token may be sent to: over TLS, or to this machine itself."""
+    try:
+        parts = urlsplit(base.rstrip("/"))
+        host, _ = parts.hostname or "", parts.port
+    except ValueError:
+        parts, host = urlsplit(""), ""
+    plain = re.fullmatch(r"[!-~]+", base) and not parts.query and not parts.fragment
+    if "@" in parts.netloc:
+        raise UsageError(
+            "the address of GitHub's API holds a name or a password",
+            advice="Write https://host there, and the token in FORKSCOUT_GITHUB_TOKEN.",
+        )
+    if not plain or not host or parts.scheme not in ("https", "http"):
+        raise UsageError(
+            f"{base[:80]!r} is no address of an API",
+            advice="Write https://host in FORKSCOUT_GITHUB_API.",
+        )
+    if parts.scheme == "http" and not _is_here(host):
+        raise UsageError(
+            f"{base[:80]!r} would be sent the token in clear",
+            advice="Write https:// in FORKSCOUT_GITHUB_API; plain http is for this machine only.",
+        )
+    return base.rstrip("/")
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _kept_etag(headers: Mapping[str, str]) -> str | None:
+    """The ETag, where it can be sent back as it came."""
+    etag = headers.get("ETag") or ""
+    return etag if re.fullmatch(r"[!-~][ -~]{0,299}", etag) and etag == etag.strip() else None
+
+
 def _unsigned(request: requests.PreparedRequest) -> requests.PreparedRequest:
     """Takes the place of the `.netrc` look-up, so that anonymous stays anonymous."""
     return request
@@ -99,11 +149,7 @@ class Client:
         now: Callable[[], datetime] = clock.now,
         read_seconds: float = READ_SECONDS,
     ) -> None:
-        self.base = base.rstrip("/")
-        if not re.match(r"https?://[^/\s]+", self.base):
-            raise UsageError(
-                f"{base[:80]!r} is no address of an API", advice="Write https://host in github_api."
-            )
+        self.base = checked_base(base)
         self.anonymous = not token
         self.identity = hashlib.sha256(token.encode()).hexdigest()[:16] if token else ANONYMOUS
         self._now = now
@@ -141,16 +187,17 @@ class Client:
         page = _OnePage(
             self.address(place), self._session, many=many, params=dict(params or {}), etag=etag
         )
-        now = self._now()
         try:
-            items = tuple(page)
-        except (exceptions.GitHubException, RecursionError) as fault:
+            return self._sorted(page, tuple(page))
+        except _UNREADABLE as fault:
             cause = getattr(fault, "exception", fault)
             status = page.last_status or None
             return Answer(
                 Kind.NOT_KNOWN, status, reason=f"no readable answer ({type(cause).__name__})"
             )
-        response = page.last_response
+
+    def _sorted(self, page: _OnePage, items: tuple[Mapping[str, Any], ...]) -> Answer:
+        response, now = page.last_response, self._now()
         if response.status_code != 200:
             return sort(response.status_code, response.headers, response.text[:4000], now=now)
         next_url = response.links.get("next", {}).get("url")
@@ -160,7 +207,7 @@ class Client:
             Kind.PAGE,
             200,
             items=items,
-            etag=response.headers.get("ETag"),
+            etag=_kept_etag(response.headers),
             next_url=next_url,
             moved=bool(response.history),
             quota=read_quota(response.headers, now=now),
@@ -178,7 +225,7 @@ class Client:
                 headers={"Accept": "application/json"},
                 allow_redirects=False,
             )
-        except requests.exceptions.RequestException as fault:
+        except _UNREADABLE as fault:
             return Answer(Kind.NOT_KNOWN, reason=f"no readable answer ({type(fault).__name__})")
         return graphql.sort_reply(
             response.status_code, response.headers, response.text, now=self._now()
