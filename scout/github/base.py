@@ -14,7 +14,7 @@ from jobs.store import catalog
 from scout.github.answers import Answer
 from scout.github.desk import Held
 from scout.github.governor import Tier
-from scout.github.texts import plain
+from scout.github.texts import not_after, plain
 
 SCHEMA_VERSION = 1
 TITLE_LINE = 300
@@ -101,7 +101,7 @@ def record(
             },
         )
         if row is not None:
-            row.happened_at = happening.happened_at
+            row.happened_at = not_after(happening.happened_at, now)
             session.add(row)
             new.append(happening)
     return tuple(new)

@@ -176,7 +176,7 @@ def keep_all(
     now: datetime,
 ) -> tuple[Happening, ...]:
     """Write what was seen of a repository's forks; new ones are events where they are `told`."""
-    found = list(found)
+    found = [facts.believed(now) for facts in found]
     known = forks.known_ids(session, [facts.github_id for facts in found])
     above = forks.depth_of(session, repo.github_id)
     place = Place(repo.github_id, repo.root_id, None if above is None else above + 1)

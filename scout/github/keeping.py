@@ -36,6 +36,7 @@ def keep(
 ) -> tuple[RepositoryRow, list[Happening]]:
     """The row with these facts, and what changed in it; a new row changes nothing."""
     news: list[Happening] = []
+    facts = facts.believed(now)
     if row is None:
         row = RepositoryRow(full_name=facts.full_name, first_seen_at=now, last_seen_at=now)
         row.facts = {} if facts.size_kib is None else {"first_size_kib": facts.size_kib}

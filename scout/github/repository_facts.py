@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -14,6 +14,8 @@ from scout.github.texts import repo_name as checked_name
 AWAY = ("gone", "blocked")
 GONE_AFTER_MISSES = 3
 GONE_AFTER = timedelta(hours=24)
+LARGEST_SKEW = timedelta(days=1)
+"""By as much our clock may be behind GitHub's."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,16 @@ class RepositoryFacts:
     pushed_at: datetime | None
     parent_id: int | None = None
     root_id: int | None = None
+
+    def believed(self, now: datetime) -> RepositoryFacts:
+        """Without times that have not come yet: they are not known, and stay as they were."""
+        return replace(
+            self, created_at=_come(self.created_at, now), pushed_at=_come(self.pushed_at, now)
+        )
+
+
+def _come(found: datetime | None, now: datetime) -> datetime | None:
+    return found if found and found - now <= LARGEST_SKEW else None
 
 
 def read_facts(item: Mapping[str, Any]) -> RepositoryFacts | None:

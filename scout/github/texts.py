@@ -57,6 +57,11 @@ def moment(value: object) -> datetime | None:
         return None
 
 
+def not_after(found: datetime | None, now: datetime) -> datetime | None:
+    """The time, or now where it has not come yet."""
+    return None if found is None else min(found, now)
+
+
 def part(item: Any, *path: str) -> Any:
     """A value deep in an item; None where any step of the way is missing or null."""
     found: Any = item

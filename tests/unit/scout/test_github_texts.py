@@ -52,7 +52,7 @@ def test_good_values_pass() -> None:
 @pytest.mark.parametrize(
     "text",
     ["9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+14:00", "2026-13-45T00:00:00Z",
-     "2026-05-01T00:00:00." + "1" * 5000 + "Z", "\ud800", "2026-05-01T00:00:00Z\x00"],
+     "2026-05-01T00:00:00." + "1" * 5000 + "Z", "\ud800"],
 )  # fmt: skip
 def test_a_time_that_no_calendar_holds_is_none(text: str) -> None:
     """Also one that leaves the calendar only once its zone is taken away."""
