@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import requests
 import urllib3
@@ -126,6 +126,27 @@ def _is_here(host: str) -> bool:
         return False
 
 
+def leads_on(asked: str, following: str) -> bool:
+    """Whether an address is the page after the one that was asked, of the same list."""
+    try:
+        here, there = urlsplit(asked), urlsplit(following)
+        before, after = _page_number(here.query) or 1, _page_number(there.query)
+    except ValueError:
+        return False
+    if here.path.rpartition("/")[2] != there.path.rpartition("/")[2]:
+        return False
+    if "/repos/" not in here.path and here.path != there.path:
+        return False
+    if after is None:
+        return "after=" in there.query and here.query != there.query
+    return after == before + 1
+
+
+def _page_number(query: str) -> int | None:
+    text = parse_qs(query).get("page", [""])[-1]
+    return int(text) if re.fullmatch(r"[0-9]{1,9}", text) else None
+
+
 def _kept_etag(headers: Mapping[str, str]) -> str | None:
     """The ETag, where it can be sent back as it came."""
     etag = headers.get("ETag") or ""
@@ -203,6 +224,8 @@ class Client:
         next_url = response.links.get("next", {}).get("url")
         if next_url and not next_url.startswith(f"{self.base}/"):
             return Answer(Kind.NOT_KNOWN, 200, reason="the next page lies on another host")
+        if next_url and not leads_on(response.url, next_url):
+            return Answer(Kind.NOT_KNOWN, 200, reason="the next page does not lead on")
         return Answer(
             Kind.PAGE,
             200,
