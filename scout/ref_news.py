@@ -89,7 +89,7 @@ def _tag(place: Place, ref: str, before: str | None, after: str, view: View) -> 
     }
     verb = "moved" if before else "created"
     return RefNews(
-        f"tag_{verb}",
+        "tag_moved" if before else "tag_created",
         key,
         f"{place.engine}: tag {name} {verb} at {after[:9]}",
         facts_of(place, facts),
@@ -104,7 +104,7 @@ def _branch(place: Place, ref: str, oid: str, view: View, *, gone: bool) -> RefN
     key, former = keys_of("branch", f"{ref}:{oid}:{end}", place.names)
     facts: dict[str, Any] = {"ref": ref, "oid": oid}
     return RefNews(
-        f"branch_{verb}",
+        "branch_deleted" if gone else "branch_created",
         key,
         f"{place.engine}: branch {short_name(ref)} {verb} at {oid[:9]}",
         facts_of(place, facts),

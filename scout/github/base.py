@@ -11,6 +11,7 @@ from sqlmodel import Session
 
 from jobs.sightings import RepositoryRow
 from jobs.store import catalog
+from scout.event_kinds import EventKind
 from scout.github.answers import Answer
 from scout.github.desk import Held
 from scout.github.governor import Tier
@@ -49,7 +50,7 @@ class Repo:
 class Happening:
     """An event to be written once; `key` is what makes it the same one."""
 
-    kind: str
+    kind: EventKind
     key: str
     title: str
     payload: Mapping[str, Any] = field(default_factory=dict)

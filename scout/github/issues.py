@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from scout.event_kinds import EventKind
 from scout.github.base import Happening, Repo
 from scout.github.desk import Page, iso
 from scout.github.governor import Pace, Tier
@@ -99,7 +100,8 @@ def moved(
     state, closing = remembered(issue, before)
     if state == "open" and before is None and issue.state_reason != "reopened":
         return None
-    kind, word = ("issue_closed", "closed") if state == "closed" else ("issue_reopened", "reopened")
+    kind: EventKind = "issue_closed" if state == "closed" else "issue_reopened"
+    word = kind.removeprefix("issue_")
     return Happening(
         kind,
         f"gh:issue:{repo_id}:{issue.number}:{state}:{closing}",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from scout.event_kinds import EventKind
 from scout.github.base import Happening, Repo
 from scout.github.desk import Page
 from scout.github.governor import Pace, Tier
@@ -101,6 +102,7 @@ def moved(
     """The event of a pull request that was `before` (head, state), or was not known."""
     if before is not None and list(before) == [pull.head_sha, pull.state]:
         return None
+    kind: EventKind
     if pull.state == "merged":
         kind, word = "pr_merged", "merged"
     elif before is None and pull.state == "open":
