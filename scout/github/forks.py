@@ -29,6 +29,8 @@ SMALLER_PAGES = 4
 """A page that fails again and again is asked for as this many smaller ones."""
 SMALLER_AFTER_FAILURES = 2
 LONGEST_CENSUS = timedelta(days=3)
+PLAINLY_SHORT = 0.5
+"""A page may be full and show less, for some forks are hidden; never so many."""
 MOST_CENSUS_PAGES = 4000
 """No list is that long: its pages lead in a circle."""
 
@@ -149,13 +151,14 @@ def take_census(desk: Desk, repo: Repo) -> Outcome:
 
 
 def _ask(desk: Desk, page: Page) -> Answer | Held:
-    """The last page is always read in full: an unchanged one says nothing of one behind it."""
+    """A last page near its full size is read anew: unchanged, it says nothing of one behind it."""
     with reading(desk.database) as session:
-        leads_on = bool(desk.remembered(session, page).get("more"))
-    answer = desk.ask(page, CENSUS_TIER, conditional=leads_on)
+        kept = desk.remembered(session, page)
+    settled = bool(kept.get("more") or kept.get("short"))
+    answer = desk.ask(page, CENSUS_TIER, conditional=settled)
     if isinstance(answer, Held):
         return answer
-    if answer.kind is Kind.UNCHANGED and not leads_on:
+    if answer.kind is Kind.UNCHANGED and not settled:
         return _not_known("a page that was asked for in full is called unchanged")
     if answer.kind is Kind.PAGE and answer.next_url and not answer.items:
         return _not_known("an empty page is said to have another behind it")
@@ -206,7 +209,8 @@ def _take(
     new = keep_all(session, repo, found, source=CENSUS, told=told, now=desk.now())
     ids = [facts.github_id for facts in found]
     more = bool(answer.next_url) or len(answer.items) >= size
-    desk.remember(session, page, answer, ids=ids, more=more)
+    short = len(answer.items) < size * PLAINLY_SHORT
+    desk.remember(session, page, answer, ids=ids, more=more, short=short)
     return more, new
 
 
