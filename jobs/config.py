@@ -65,7 +65,8 @@ class Settings(BaseSettings):
     sweep_seconds: float = Field(5.0, gt=0, description="how often forgotten doorbells ring again")
     scout_minutes: float = Field(30.0, gt=0, description="how often sources are watched")
     github_token: SecretStr = Field(
-        SecretStr(""), description="read-only GitHub token; empty means the small anonymous quota"
+        SecretStr(""),
+        description="read-only GitHub token; empty: GitHub is asked for little",
     )
     github_api: str = Field("https://api.github.com", description="address of GitHub's REST API")
     github_minutes: float = Field(

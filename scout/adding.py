@@ -105,7 +105,7 @@ def _read(text: str) -> WatchList:
     try:
         return parse(text, SOURCE)
     except UsageError as error:
-        said = re.sub(rf"^{SOURCE}, line \d+: ", "", error.detail)
+        said = re.sub(rf"^( *|{SOURCE}, )line \d+: ", "", error.detail, flags=re.MULTILINE)
         raise UsageError(said, advice=error.advice) from None
 
 

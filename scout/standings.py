@@ -20,6 +20,7 @@ from jobs.errors import Permanent, ScoutError
 from jobs.git import repo_url
 from jobs.store import catalog
 from jobs.store.standings import keep_standing, standings
+from jobs.terminal import json_text
 from scout.capability import SHOWN_LIMIT, SOURCES, Capability, read_capability
 from scout.family import family_of
 from scout.history import History
@@ -138,7 +139,7 @@ def _keep(
                 branch=descent.branch,
                 head=descent.head,
                 now=now,
-                descent=json.loads(json.dumps(asdict(descent), default=str)),
+                descent=json.loads(json_text(asdict(descent))),
                 capability=_capability(descent, read),
                 # Where something could not be read, the whole chain is looked at again.
                 chain="" if lacking else digest,

@@ -14,7 +14,10 @@ from jobs.tables import EngineRow, EventRow, ModelFileRow, RevisionRow, RigRow, 
 Row = TypeVar("Row", EngineRow, ModelFileRow, RigRow, StackRow)
 
 SHORTEST_SHA = 7
-NOTHING_WATCHED = "nothing is watched yet: run `forkscout watchlist import demo`"
+NOTHING_WATCHED = (
+    "nothing is watched yet: `forkscout watchlist import demo` brings packages, "
+    "`forkscout watchlist import fork-chain` forks of llama.cpp"
+)
 
 
 def engines(session: Session, *, retired: bool = False) -> list[EngineRow]:
@@ -70,7 +73,12 @@ def revision_named(session: Session, engine: EngineRow, text: str) -> RevisionRo
         )
     raise UsageError(
         f"{engine.name} has no known revision {text[:80]!r}",
-        advice=did_you_mean(text, [row.label for row in known]),
+        advice=did_you_mean(
+            text,
+            [row.label for row in known],
+            none="look for revisions first: forkscout scout run",
+            listed_by="forkscout events --kind release",
+        ),
     )
 
 

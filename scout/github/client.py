@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import ipaddress
 import re
 import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import requests
 import urllib3
@@ -21,7 +19,8 @@ from requests.adapters import HTTPAdapter
 from jobs import clock
 from jobs.errors import UsageError
 from scout.github import graphql
-from scout.github.answers import Answer, Kind, read_quota, sort
+from scout.github.addresses import checked_base, leads_on
+from scout.github.answers import UNREADABLE, Answer, Kind, read_quota, read_token_end, sort
 
 API_VERSION = "2022-11-28"
 CONNECT_SECONDS = 5.0
@@ -30,7 +29,7 @@ WHOLE_SECONDS = 60.0
 LARGEST_BODY_BYTES = 32 * 2**20
 MOST_REDIRECTS = 3
 ANONYMOUS = "anonymous"
-_UNREADABLE = (
+_FAULTS = (
     exceptions.GitHubException,
     requests.exceptions.RequestException,
     urllib3.exceptions.HTTPError,
@@ -93,60 +92,6 @@ class _OnePage(GitHubIterator):  # type: ignore[misc]
         return items
 
 
-def checked_base(base: str) -> str:
-    """The address of an API that a token may be sent to: over TLS, or to this machine itself."""
-    try:
-        parts = urlsplit(base.rstrip("/"))
-        host, _ = parts.hostname or "", parts.port
-    except ValueError:
-        parts, host = urlsplit(""), ""
-    plain = re.fullmatch(r"[!-~]+", base) and not parts.query and not parts.fragment
-    if "@" in parts.netloc:
-        raise UsageError(
-            "the address of GitHub's API holds a name or a password",
-            advice="Write https://host there, and the token in FORKSCOUT_GITHUB_TOKEN.",
-        )
-    if not plain or not host or parts.scheme not in ("https", "http"):
-        raise UsageError(
-            f"{base[:80]!r} is no address of an API",
-            advice="Write https://host in FORKSCOUT_GITHUB_API.",
-        )
-    if parts.scheme == "http" and not _is_here(host):
-        raise UsageError(
-            f"{base[:80]!r} would be sent the token in clear",
-            advice="Write https:// in FORKSCOUT_GITHUB_API; plain http is for this machine only.",
-        )
-    return base.rstrip("/")
-
-
-def _is_here(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def leads_on(asked: str, following: str) -> bool:
-    """Whether an address is the page after the one that was asked, of the same list."""
-    try:
-        here, there = urlsplit(asked), urlsplit(following)
-        before, after = _page_number(here.query) or 1, _page_number(there.query)
-    except ValueError:
-        return False
-    if here.path.rpartition("/")[2] != there.path.rpartition("/")[2]:
-        return False
-    if "/repos/" not in here.path and here.path != there.path:
-        return False
-    if after is None:
-        return "after=" in there.query and here.query != there.query
-    return after == before + 1
-
-
-def _page_number(query: str) -> int | None:
-    text = parse_qs(query).get("page", [""])[-1]
-    return int(text) if re.fullmatch(r"[0-9]{1,9}", text) else None
-
-
 def _kept_etag(headers: Mapping[str, str]) -> str | None:
     """The ETag, where it can be sent back as it came."""
     etag = headers.get("ETag") or ""
@@ -173,6 +118,7 @@ class Client:
         self.base = checked_base(base)
         self.anonymous = not token
         self.identity = hashlib.sha256(token.encode()).hexdigest()[:16] if token else ANONYMOUS
+        self.token_ends_at: datetime | None = None
         self._now = now
         self._session = GitHubSession(CONNECT_SECONDS, read_seconds)
         self._session.base_url = self.base
@@ -210,15 +156,14 @@ class Client:
         )
         try:
             return self._sorted(page, tuple(page))
-        except _UNREADABLE as fault:
+        except _FAULTS as fault:
             cause = getattr(fault, "exception", fault)
             status = page.last_status or None
-            return Answer(
-                Kind.NOT_KNOWN, status, reason=f"no readable answer ({type(cause).__name__})"
-            )
+            return Answer(Kind.NOT_KNOWN, status, reason=f"{UNREADABLE} ({type(cause).__name__})")
 
     def _sorted(self, page: _OnePage, items: tuple[Mapping[str, Any], ...]) -> Answer:
         response, now = page.last_response, self._now()
+        self.token_ends_at = read_token_end(response.headers) or self.token_ends_at
         if response.status_code != 200:
             return sort(response.status_code, response.headers, response.text[:4000], now=now)
         next_url = response.links.get("next", {}).get("url")
@@ -248,8 +193,8 @@ class Client:
                 headers={"Accept": "application/json"},
                 allow_redirects=False,
             )
-        except _UNREADABLE as fault:
-            return Answer(Kind.NOT_KNOWN, reason=f"no readable answer ({type(fault).__name__})")
+        except _FAULTS as fault:
+            return Answer(Kind.NOT_KNOWN, reason=f"{UNREADABLE} ({type(fault).__name__})")
         return graphql.sort_reply(
             response.status_code, response.headers, response.text, now=self._now()
         )
@@ -264,5 +209,7 @@ class Client:
         if place.startswith(f"{self.base}/"):
             return place
         if "://" in place or place.startswith("/"):
-            raise UsageError("a page of another host was asked for", advice="check github_api")
+            raise UsageError(
+                "a page of another host was asked for", advice="check FORKSCOUT_GITHUB_API"
+            )
         return f"{self.base}/{place}"

@@ -101,6 +101,15 @@ class Desk:
         for page in pages:
             source_states.forget_source_state(session, self.page_key(page))
 
+    def note_token(self, session: Session) -> None:
+        """Keep the day on which GitHub says the token ends, where it says one."""
+        ends_at = self.client.token_ends_at
+        if ends_at is not None:
+            row = source_states.lock_source_state(
+                session, f"token:{self.client.identity}", self.now()
+            )
+            row.cursor = {"ends_at": ends_at.isoformat()}
+
     def _held(self, session: Session, tier: Tier, bucket: str) -> Held | None:
         for key in {self._cooldown(CORE), self._cooldown(bucket)}:
             cooling = source_states.source_state(session, key)
