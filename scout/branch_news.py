@@ -33,7 +33,7 @@ def branch_news(
         title = f"{place.engine}: branch {name}, which is to be built, was deleted at {oid[:9]}"
     facts: dict[str, Any] = {"ref": ref, "oid": oid, "watched": is_watched}
     came = RefNews(
-        f"branch_{verb}",
+        "branch_deleted" if gone else "branch_created",
         key,
         title,
         facts_of(place, facts),

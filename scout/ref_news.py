@@ -96,7 +96,7 @@ def _tag(place: Place, ref: str, before: str | None, after: str, view: View) -> 
     }
     verb = "moved" if before else "created"
     return RefNews(
-        f"tag_{verb}",
+        "tag_moved" if before else "tag_created",
         key,
         f"{place.engine}: tag {name} {verb} at {after[:9]}",
         facts_of(place, facts),

@@ -178,7 +178,8 @@ def test_events_are_filtered(package_index: PackageIndex) -> None:
         (event,) = json.loads(say("events", *words, "--json").stdout)
         assert event["engine"] == "wheel"
     assert json.loads(say("events", "--since", "9999-01-01", "--json").stdout) == []
-    assert "nothing of that" in say("events", "--kind", "tag_moved").stdout
+    for kind in ("tag_moved", "copy_found"):
+        assert "nothing of that" in say("events", "--kind", kind).stdout
     with pytest.raises(UsageError, match="'fork_pusht'") as caught:
         say("events", "--kind", "fork_pusht")
     assert "fork_pushed" in caught.value.advice
