@@ -14,7 +14,7 @@ WALL_BYTES = 2 * MEMORY_BYTES  # the system's own limit for each process, should
 
 
 class TooMuch(Permanent):
-    """Git holds or writes more than it may."""
+    """That is more than we take of a repository"""
 
 
 def wall_in(pid: int) -> None:

@@ -91,7 +91,7 @@ def ask(
 
 
 class TooSlow(Transient):
-    """Git took longer than it may."""
+    """That takes too long"""
 
 
 class _Redirected(Transient):
