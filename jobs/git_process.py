@@ -219,7 +219,9 @@ def _fault(said: str, url: str | None, *, has_token: bool) -> Exception:
     if FULL_DISK.search(said):
         return disk_full(last)
     if NO_MEMORY.search(said):
-        return TooMuch(last, advice="Look at the repository by hand.")
+        return TooMuch(
+            "git asked for more memory than it may have", advice="Look at the repository by hand."
+        )
     if url is None:
         return Permanent(last, advice="Look at the repository by hand.")
     if "not allowed" in said and "transport" in said:
