@@ -122,7 +122,7 @@ def _call(
             given.write(text.encode(errors="surrogateescape"))
             given.seek(0)
             process = subprocess.Popen(
-                [*command(), *shown.words, *words],
+                [*git_memory.wall(), *command(), *shown.words, *words],
                 pass_fds=(*shown.descriptors, held.fileno()),
                 env=surroundings,
                 cwd=cwd or "/",
@@ -140,7 +140,6 @@ def _call(
                     tick()
 
             try:
-                git_memory.wall_in(process.pid)
                 code = _await(process, ended, complaints, timeout_seconds, on_line, look)
             finally:
                 _end(process)
