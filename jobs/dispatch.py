@@ -130,6 +130,8 @@ def _plan_event(session: Session, event: EventRow, now: datetime) -> list[JobRow
         return []
     if engine.retired or engine.trust in (Trust.NEVER, Trust.APPROVE):
         return []
+    if engine.family not in FAMILIES:
+        return []
     _supersede(session, engine, revision, event, now)
     lane = Lane.RETEST if event.payload.get("low_priority") else Lane.FRESH
     wanted: list[JobRequest] = []

@@ -16,20 +16,9 @@ from jobs.errors import UsageError, did_you_mean
 from jobs.store import catalog
 from jobs.tables import EngineRow, EventRow
 from jobs.terminal import json_text, printable
+from scout.event_kinds import KINDS
 
 app = typer.Typer()
-
-KINDS = frozenset(
-    {"release", "package_changed", "fork_pushed", "upstream_synced", "feature_absorbed"}
-    | {"fork_capability_changed", "branch_created", "branch_deleted", "tag_created", "tag_moved"}
-    | {"refs_flood"}
-    | {"new_fork", "copy_found", "release_published", "release_assets_changed"}
-    | {"pr_opened", "pr_updated"}
-    | {"pr_merged", "issue_closed", "issue_reopened", "issue_moved", "repo_renamed"}
-    | {"repo_archived", "repo_unarchived", "repo_returned", "repo_default_changed", "repo_gone"}
-    | {"repo_blocked", "source_degraded", "source_recovered"}
-)
-"""A kind that is spelled right and has not happened yet is no mistake."""
 
 _AGO = re.compile(r"([1-9][0-9]{0,3})([mhdw])", re.ASCII)
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -90,6 +79,7 @@ def since_when(text: str, now: datetime) -> datetime:
 
 
 def _checked(session: Session, kind: str) -> str:
+    """A kind that is spelled right and has not happened yet is no mistake."""
     known = KINDS | catalog.event_kinds(session)
     if kind not in known:
         raise UsageError(

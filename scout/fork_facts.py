@@ -66,7 +66,7 @@ class Own:
     beyond_parent: Sequence[CommitFacts] | None
     elder: Elder | None
     named: str
-    behind: int
+    behind: int | None
     merge_base: str | None
     human_tag: str
 
@@ -145,6 +145,7 @@ def git_facts(
         capabilities=tuple(capabilities[:CAPABILITIES]),
         subjects=tuple(commit.subject[:SUBJECT_LENGTH] for commit in work[:SUBJECTS]),
         behind=own.behind,
+        unrelated=own.merge_base is None,
         only_syncs=not work,
         only_bots=bool(work) and not people,
         only_papers=bool(work)

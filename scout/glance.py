@@ -24,7 +24,7 @@ from scout.github.visits import FOR_TOKENS_ONLY, SOURCES
 from scout.health import note_round
 from scout.rounds import CANDIDATES, PARTS, ensure_watchlist, look_and_plan
 from scout.scores import keep_scores
-from scout.watch import Summary
+from scout.watch import Summary, Trouble
 
 WITHOUT_TOKEN = (repositories.NAME, releases.NAME)
 """What sixty requests an hour are enough for."""
@@ -54,7 +54,7 @@ class Glance:
         return [{"kind": each.kind, "key": each.key, "title": each.title} for each in found]
 
     @property
-    def troubles(self) -> list[dict[str, str]]:
+    def troubles(self) -> list[dict[str, Any]]:
         """Every place without an answer, why, and what to do."""
         found = [asdict(each) for each in self.summary.troubles]
         reasons: dict[str, dict[str, None]] = {}
@@ -62,14 +62,15 @@ class Glance:
             place, colon, why = line.partition(": ")
             reasons.setdefault(why if colon else line, {})[place if colon else "GitHub"] = None
         return found + [
-            {"engine": _places(list(places)), "message": why, "advice": advice_for(why)}
+            asdict(Trouble(_places(list(places)), why, advice_for(why)))
             for why, places in reasons.items()
         ]
 
     @property
     def went_well(self) -> bool:
-        """Whether every place that was to be looked at was."""
-        return not self.troubles and not (self.github and self.github.waiting)
+        """Whether every watched place that was to be looked at was; strangers may be missing."""
+        ours = [each for each in self.troubles if not each["of_a_stranger"]]
+        return not ours and not (self.github and self.github.waiting)
 
     def as_json(self) -> dict[str, Any]:
         """All of it as one object."""
@@ -107,7 +108,9 @@ def glance(
     if not source:
         summary, jobs = look_and_plan(database, settings, on_look=on_look)
     elif source in PARTS:
-        summary, jobs = look_and_plan(database, settings, parts=(source,), on_look=on_look)
+        summary, jobs = look_and_plan(
+            database, settings, parts=(source,), force=True, on_look=on_look
+        )
         summary = replace(summary, unwatched=())
     if source in ("", CANDIDATES):
         looked = look_at_candidates(
@@ -116,6 +119,7 @@ def glance(
             now=clock.now,
             count=CANDIDATES_COUNT,
             seconds=CANDIDATES_SECONDS,
+            force=bool(source),
             on_look=on_look,
             token=settings.github_token,
         )

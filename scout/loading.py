@@ -10,6 +10,7 @@ from sqlmodel import Session
 
 from jobs.errors import UsageError
 from jobs.store import catalog
+from jobs.store.origins import origin_of
 from jobs.tables import EngineRow
 from scout.watchlist import DRIVEN_FAMILIES, MADE_WAYS, EngineEntry, ModelEntry, WatchList
 
@@ -36,11 +37,9 @@ def apply(
     touched: list[str] = []
     rows: dict[str, EngineRow] = {}
     for engine in watch_list.engines:
-        if engine.family not in DRIVEN_FAMILIES:
-            continue
         rows[engine.name], differs = _engine(session, engine, now)
         touched += [f"engine {engine.name}"] if differs else []
-        for build in engine.builds:
+        for build in engine.builds if engine.family in DRIVEN_FAMILIES else ():
             device = "cuda" if build.cuda_arch else "cpu"
             _, is_new = catalog.ensure_rig(session, build.rig, now=now, device=device)
             touched += [f"rig {build.rig}"] if is_new else []
@@ -96,7 +95,7 @@ def _engine(session: Session, entry: EngineEntry, now: datetime) -> tuple[Engine
     if known is not None:
         before = (known.family, known.repo, known.package)
         after = (entry.family, entry.repo, entry.package)
-        if before != after:
+        if before != after and not _follows_a_rename(session, known, entry):
             was, now_is = (" ".join(filter(None, place)) for place in (before, after))
             raise UsageError(
                 f"engine {entry.name!r} is known as {was}, now asked as {now_is}",
@@ -118,11 +117,19 @@ def _engine(session: Session, entry: EngineEntry, now: datetime) -> tuple[Engine
                 "options": list(build.options),
             }
             for build in entry.builds
-            if build.via in MADE_WAYS
+            if build.via in MADE_WAYS and entry.family in DRIVEN_FAMILIES
         ],
         "retired": False,
     }
     return catalog.upsert_engine(session, entry.name, now=now, values=values)
+
+
+def _follows_a_rename(session: Session, known: EngineRow, entry: EngineEntry) -> bool:
+    """Whether the list only writes the name that GitHub's number has by now."""
+    if known.repo is None or entry.repo is None or entry.family != known.family:
+        return False
+    where = origin_of(session, known)
+    return where.github_id is not None and where.repo.lower() == entry.repo.lower()
 
 
 def _file(model: ModelEntry) -> dict[str, object]:

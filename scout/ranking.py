@@ -34,6 +34,7 @@ class GitFacts:
     """What a fork's own history says, against upstream and against its direct parent.
 
     `own_vs_parent` is None where the parent was not looked at; `branch` is where the work is.
+    Where it is `unrelated` to upstream, its patches are all that it has, and are worth nothing.
     """
 
     own_vs_upstream: int = 0
@@ -43,6 +44,7 @@ class GitFacts:
     capabilities: tuple[str, ...] = ()
     subjects: tuple[str, ...] = ()
     behind: int | None = None
+    unrelated: bool = False
     only_syncs: bool = False
     only_bots: bool = False
     only_papers: bool = False
@@ -152,7 +154,10 @@ def _from_github(fork: Fork, git: GitFacts | None, now: datetime) -> Iterable[tu
 
 
 def _from_git(git: GitFacts) -> Iterable[tuple[float, str]]:
-    yield PATCH_POINTS * _log_share(git.own, PATCH_CAP), _own_patches(git)
+    if git.unrelated:
+        yield 0.0, "nothing in common with upstream: its commits cannot be held against it"
+    else:
+        yield PATCH_POINTS * _log_share(git.own, PATCH_CAP), _own_patches(git)
     if git.hot_patches:
         share = min(git.hot_patches, HOT_CAP) / HOT_CAP
         yield (

@@ -20,15 +20,18 @@ from sqlmodel import Session
 from jobs.db import reading, writing
 from jobs.errors import ScoutError, Transient
 from jobs.git import repo_url
-from jobs.git_names import short_name
+from jobs.git_names import full_name, short_name
 from jobs.git_network import Held, held_by
+from jobs.sightings import SourceStateRow
 from jobs.store import catalog, refs
 from jobs.tables import EventRow
 from scout import neighbours
+from scout.branch_news import default_news
 from scout.capability_news import capability_news
 from scout.history import History
 from scout.kinship import Kin, elders_first, kindred, root_of
 from scout.ref_news import ref_news
+from scout.ref_troubles import failed, is_in_doubt, missing, named_by_another, not_asked
 from scout.ref_values import Place, RefNews, View
 from scout.sources.base import RefSource, RefsSeen, Watched
 from scout.sources.registry import REF_SOURCES
@@ -81,38 +84,48 @@ def watch_refs(
     network: Path,
     now: Callable[[], datetime],
     sources: Mapping[str, RefSource] = REF_SOURCES,
+    force: bool = False,
     on_look: Callable[[str], None] | None = None,
     token: SecretStr | None = None,
 ) -> Summary:
-    """Look at every engine that has a repository once and record what moved."""
+    """Look at every engine that has a repository once and record what moved.
+
+    One that gave no answer waits longer each time, except with `force`.
+    """
     this = _Round(database, history, network, now, sources, token, held_by(network), now())
-    waiting = _prepare(this)
+    put_off = _prepare(this)
+    waiting = {} if force else put_off
     with reading(database) as session:
         kin = kindred(session)
     seen: dict[str, Mapping[str, str]] = {}
-    troubles = [
-        Trouble(name, "its repository did not answer", f"it is asked again after {at:%H:%M} UTC")
-        for name, at in waiting.items()
+    new: list[RefNews] = []
+    troubles = [not_asked(name, state) for name, state in waiting.items()]
+    troubles += [taken for each in kin.values() if (taken := named_by_another(each))]
+    asked = [
+        name for name in elders_first(kin) if name not in waiting and not is_in_doubt(kin[name])
     ]
-    asked = [name for name in elders_first(kin) if name not in waiting]
     for name, look in _looks(this, [kin[name] for name in asked], on_look):
         try:
-            kin[name], seen[name] = _note(this, kin[name], look.result())
+            kin[name], seen[name], told = _note(this, kin[name], look.result())
+            new += told
+            troubles += [lacking] if (lacking := missing(kin[name], seen[name])) else []
         except Exception as error:
-            troubles.append(_trouble(name, error))
+            troubles.append(failed(name, error))
             with writing(database) as session:
-                refs.note_failure(session, _key(kin[name]), now())
-    new, more, failed = _tell(this, kin, seen)
+                refs.note_failure(session, _key(kin[name]), now(), why=troubles[-1].message)
+    told, more, unjudged = _tell(this, kin, seen)
+    new += told
     with writing(database) as session:
-        refs.note_answers(session, [_key(kin[name]) for name in seen if name not in failed], now())
-        for name in failed:
-            refs.note_failure(session, _key(kin[name]), now())
+        judged = [_key(kin[name]) for name in seen if name not in unjudged]
+        refs.note_answers(session, judged, now())
+        for name, why in unjudged.items():
+            refs.note_failure(session, _key(kin[name]), now(), why=why)
     looked = {name: _heads(kin[name], commits) for name, commits in seen.items()}
     return Summary(looked, tuple(new), (*troubles, *more))
 
 
-def _prepare(this: _Round) -> dict[str, datetime]:
-    """Give every repository its row; those that failed of late, and when they are asked again."""
+def _prepare(this: _Round) -> dict[str, SourceStateRow]:
+    """Give every repository its row; what is known of those that failed of late."""
     waiting = {}
     with writing(this.database) as session:
         for row in catalog.engines(session):
@@ -121,7 +134,7 @@ def _prepare(this: _Round) -> dict[str, datetime]:
             place = refs.repository_of(session, row, this.now())
             state = refs.source_state(session, _key_of(place.id or 0), this.now())
             if state.retry_at is not None and state.retry_at > this.now():
-                waiting[row.name] = state.retry_at
+                waiting[row.name] = state
     return waiting
 
 
@@ -157,46 +170,50 @@ def _look(this: _Round, source: RefSource, kin: Kin) -> _Look:
         token=this.token,
     )
     default = kin.default_branch
-    if default is None:
-        default = source.default_branch(watched, tick=this.tick, token=this.token)
+    if default is None or full_name(default) not in found.commits:
+        default = source.default_branch(watched, tick=this.tick, token=this.token) or default
     return _Look(found, default)
 
 
-def _note(this: _Round, kin: Kin, look: _Look) -> tuple[Kin, Mapping[str, str]]:
+def _note(this: _Round, kin: Kin, look: _Look) -> tuple[Kin, Mapping[str, str], Sequence[RefNews]]:
+    news: list[RefNews] = []
     if look.default_branch != kin.default_branch:
+        found = default_news(_place(kin), kin.default_branch, look.default_branch)
         with writing(this.database) as session:
             refs.name_default_branch(session, kin.repository, look.default_branch)
+            news += [each for each in found if _write(session, kin, each, set(), this.now())]
     if look.seen.refused:
         _log.warning("ref names refused", engine=kin.name, count=look.seen.refused)
-    return replace(kin, default_branch=look.default_branch), look.seen.commits
+    return replace(kin, default_branch=look.default_branch), look.seen.commits, news
 
 
 def _tell(
     this: _Round, kin: Mapping[str, Kin], seen: Mapping[str, Mapping[str, str]]
-) -> tuple[list[RefNews], list[Trouble], list[str]]:
+) -> tuple[list[RefNews], list[Trouble], dict[str, str]]:
     """What is new, what failed, and of whom nothing was recorded because of that."""
     moved = [name for name in elders_first(kin) if name in seen and seen[name] != kin[name].refs]
     news: list[RefNews] = []
     troubles: list[Trouble] = []
-    failed: list[str] = []
+    unjudged: dict[str, str] = {}
     views: dict[str, View] = {}
-    known = [name for name in moved if kin[name].refs]
+    known = [name for name in moved if not kin[name].is_new]
     for root in dict.fromkeys(root_of(name, kin) for name in known):
         try:
             views |= neighbours.views(this.history, kin, seen, root, known)
         except ScoutError as error:
-            troubles.append(_trouble(root, error))
+            troubles.append(failed(root, error))
     for name in moved:
         if name in known and name not in views:
-            failed.append(name)  # nothing is recorded, so that a later round can still tell it
+            # Nothing is recorded, so that a later round can still tell it.
+            unjudged[name] = "what it is judged by could not be read"
             continue
         try:
             told = _news(this, kin[name], seen[name], views.get(name), troubles)
             news += _record(this, kin[name], seen[name], told)
         except Exception as error:
-            troubles.append(_trouble(name, error))
-            failed.append(name)
-    return news, troubles, failed
+            troubles.append(failed(name, error))
+            unjudged[name] = troubles[-1].message
+    return news, troubles, unjudged
 
 
 def _news(
@@ -208,16 +225,20 @@ def _news(
 ) -> list[RefNews]:
     if view is None:
         return []
-    place = Place(kin.name, kin.repository, kin.github_id, kin.default_branch, kin.watched)
-    news = ref_news(place, kin.refs, commits, view)
+    place = _place(kin)
+    news = ref_news(place, kin.refs, commits, view, lost=kin.lost)
     for push in [each for each in news if each.revision is not None]:
         try:
             found = capability_news(place, push, this.history, url=repo_url(kin.repo))
         except ScoutError as error:
-            troubles.append(_trouble(kin.name, error))
+            troubles.append(failed(kin.name, error))
             continue
         news += [found] if found is not None else []
     return news
+
+
+def _place(kin: Kin) -> Place:
+    return Place(kin.name, kin.repository, kin.github_id, kin.default_branch, kin.watched)
 
 
 def _record(
@@ -294,13 +315,6 @@ def _add(
             "facts": dict(news.facts),
         },
     )
-
-
-def _trouble(name: str, error: Exception) -> Trouble:
-    if isinstance(error, ScoutError):
-        return Trouble(name, error.message, error.advice)
-    _log.exception("source crashed", engine=name, exc_info=error)
-    return Trouble(name, f"our own fault: {error!r}", "please report this, with the log")
 
 
 def _heads(kin: Kin, commits: Mapping[str, str]) -> tuple[str, ...]:

@@ -65,9 +65,13 @@ def look_and_plan(
     settings: Settings,
     *,
     parts: Collection[str] = PARTS,
+    force: bool = False,
     on_look: Callable[[str], None] | None = None,
 ) -> tuple[Summary, list[JobRow]]:
-    """Look at packages and repositories once and queue what the news asks for."""
+    """Look at packages and repositories once and queue what the news asks for.
+
+    With `force`, also at repositories that gave no answer a moment ago.
+    """
     if said := ensure_watchlist(database, settings):
         log.info(said)
     summary = Summary()
@@ -75,14 +79,18 @@ def look_and_plan(
         summary = watch(database, now=clock.now, log=settings.logs / "pip.log", on_look=on_look)
         note_round(database, PACKAGES, summary, now=clock.now())
     if GIT in parts:
-        summary = summary.joined(_look_at_git(database, settings, on_look))
+        summary = summary.joined(_look_at_git(database, settings, on_look, force=force))
     with writing(database) as session:
         jobs = plan_events(session, clock.now())
     return summary, jobs
 
 
 def _look_at_git(
-    database: Engine, settings: Settings, on_look: Callable[[str], None] | None
+    database: Engine,
+    settings: Settings,
+    on_look: Callable[[str], None] | None,
+    *,
+    force: bool,
 ) -> Summary:
     history = GitHistory(settings.network, settings.github_token)
     moves = watch_refs(
@@ -90,6 +98,7 @@ def _look_at_git(
         history=history,
         network=settings.network,
         now=clock.now,
+        force=force,
         on_look=on_look,
         token=settings.github_token,
     )

@@ -247,7 +247,7 @@ class WatchList(_Table):
         notes = []
         for engine in self.engines:
             if obstacle := self.engine_obstacle(engine):
-                notes.append(f"engine {engine.name} is not built yet: {obstacle}")
+                notes.append(f"engine {engine.name} is watched, and not built yet: {obstacle}")
                 continue
             notes += [
                 f"engine {engine.name} is not built yet for rig {build.rig} via {build.via}"

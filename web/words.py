@@ -102,7 +102,7 @@ def apart(found: ShownDistance | None, of: str) -> str:
         return f"not measured against {of} yet"
     if found.merge_base is None:
         return f"no commit in common with {of}"
-    return f"{counted(found.ahead, 'commit')} ahead of {of} and {found.behind} behind"
+    return f"{counted(found.ahead or 0, 'commit')} ahead of {of} and {found.behind} behind"
 
 
 def own_patches(found: Standing) -> str:
@@ -120,8 +120,9 @@ def staleness(found: Standing, *, now: datetime) -> str:
         return "It has no commit in common with its upstream."
     if away.behind == 0:
         return "It has everything that upstream had at the last look."
+    lacks = counted(away.behind or 0, "commit")
     days = max((now - found.last_sync.upstream_at).days, 0)
     return (
         f"It stands on upstream of {found.last_sync.upstream_at:%Y-%m-%d}, "
-        f"{counted(days, 'day')} old, and lacks {counted(away.behind, 'commit')} of upstream."
+        f"{counted(days, 'day')} old, and lacks {lacks} of upstream."
     )

@@ -209,7 +209,10 @@ def _beyond(stored: Mapping[str, Any] | None) -> Beyond | None:
 
 
 def _distance(stored: Mapping[str, Any] | None) -> ShownDistance | None:
-    return None if stored is None else ShownDistance(**stored)
+    if stored is None:
+        return None
+    # Rows of earlier releases hold counts of unrelated histories too.
+    return ShownDistance(**stored) if stored["merge_base"] else ShownDistance(None, None, None)
 
 
 def _sync(stored: Mapping[str, Any] | None) -> ShownSync | None:

@@ -78,9 +78,13 @@ def repositories(
 
 
 def candidates(session: Session, *, furthest_tier: int, limit: int) -> list[RepositoryRow]:
-    """Forks that no engine is built from, closest tier first, then the latest push."""
+    """Forks that no engine is built from, closest tier first, then the latest push.
+
+    One whose number shows nothing is left out: its name may be a stranger's by now.
+    """
     query = select(RepositoryRow).where(
         RepositoryRow.state == KNOWN,
+        RepositoryRow.misses == 0,
         col(RepositoryRow.engine_id).is_(None),
         col(RepositoryRow.github_id).is_not(None),
         col(RepositoryRow.parent_github_id).is_not(None),

@@ -10,10 +10,10 @@ from jobs.store.shown import ShownEvent, ShownRevision
 
 @dataclass(frozen=True)
 class ShownDistance:
-    """Commits a head has beyond another one, and lacks of it; no merge base, nothing in common."""
+    """Commits a head has beyond another one, and lacks of it; None where nothing is in common."""
 
-    ahead: int
-    behind: int
+    ahead: int | None
+    behind: int | None
     merge_base: str | None
 
 

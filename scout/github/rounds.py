@@ -233,7 +233,7 @@ def _health(desk: Desk, source: str, tally: _Tally) -> tuple[Happening, ...]:
         why = tally.reasons[0].partition(": ")[2] if worse and tally.reasons else ""
         retry_at = source_states.source_state(session, f"cooldown:{desk.client.identity}")
         happening = Happening(
-            f"source_{word}",
+            "source_degraded" if worse else "source_recovered",
             f"src:{source}:{word}:{now:%Y-%m-%dT%H}",
             f"{source} {word}" + (f": {why}" if why else ""),
             {

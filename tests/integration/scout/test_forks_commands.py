@@ -180,6 +180,21 @@ def test_moments_in_json_are_iso(chain: Chain) -> None:
         assert not re.search(r'"20\d\d-\d\d-\d\d \d\d:', said), words
 
 
+def test_a_look_by_hand_looks_at_once_and_a_strangers_fork_fails_it_not(
+    chain: Chain, tmp_path: Path
+) -> None:
+    """Named candidates are looked at again whether due or not; one that is missing is only said."""
+    assert say("scout", "run", "--source", "candidates").exit_code == 0
+    bare = tmp_path / "outside" / "hub" / "new" / "copy.git"
+    bare.rename(bare.with_name("hidden.git"))
+    again = say("scout", "run", "--source", "candidates")
+    assert again.exit_code == 0
+    assert "new/work: looked at" in again.stdout
+    assert "new/copy" in again.stderr
+    found = json.loads(say("scout", "run", "--source", "candidates", "--json").stdout)
+    assert [each["of_a_stranger"] for each in found["troubles"]] == [True]
+
+
 def test_one_score_is_explained(chain: Chain) -> None:
     """Every reason with its points, when git looked, and what a person can do next."""
     assert "git has not looked at it" in say("forks", "show", "new/work").stdout

@@ -118,11 +118,24 @@ def test_an_answer_that_is_none_changes_nothing(
     git_server.methods()
     scout.at -= timedelta(minutes=59)
     (waiting,) = scout.look().troubles
-    assert "did not answer" in waiting.message
+    assert waiting.message.startswith("not asked until ")
+    assert trouble.message in waiting.message
+    assert "scout run --source git" in waiting.advice
     assert git_server.methods() == []
     git_server.faults.clear()
     recovered(scout)
     assert standing(scout) == before
+
+
+def test_a_source_named_by_hand_is_asked_at_once(scout: Scout, git_server: GitServer) -> None:
+    """What failed a moment ago waits in a round of the schedule, and not for a person."""
+    git_server.faults[NAME] = Fault(status=500)
+    scout.look()
+    git_server.faults.clear()
+    scout.at -= timedelta(minutes=59)
+    assert scout.look(force=True).troubles == ()
+    scout.at -= timedelta(minutes=59)
+    assert scout.look().troubles == ()
 
 
 def test_a_server_that_hangs_is_left(

@@ -441,3 +441,21 @@ def test_a_pull_request_is_an_engine_of_its_own(chain: Chain, scout: Scout) -> N
         kin = kindred(session)
     descent = {each.engine: each for each in family_of("mtp", kin, scout.history, now=scout.at)}
     assert (descent["mtp"].parent, descent["mtp"].own_patches) == ("upstream", 1)
+
+
+def test_an_engine_nobody_can_build_yet_is_watched(chain: Chain, scout: Scout, hub: Hub) -> None:
+    """Its pushes are told and it has its lineage; no job comes of it, whatever its trust."""
+    other = hub.add("v/llm")
+    other.commit({"a": "1"})
+    other.push()
+    listed = engine("vllm", "v/llm", "main").replace('"llama.cpp"', '"vllm"')
+    scout.load(listed + bench_of("vllm"))
+    assert scout.look().looked["vllm"] == (f"main@{other.head[:9]}",)
+    other.commit({"a": "2"})
+    other.push()
+    assert [each.kind for each in scout.look().new] == ["fork_pushed"]
+    assert plan(scout) == []
+    with reading(scout.database) as session:
+        kin = kindred(session)
+    (descent,) = family_of("vllm", kin, scout.history, now=scout.at)
+    assert descent.head == other.head

@@ -161,7 +161,11 @@ def test_a_repository_that_is_not_there_is_exit_code_one(tmp_path: Path, hub: Hu
     assert "no/where" in first.stderr
     again = say("scout", "run")
     assert again.exit_code == 1
-    assert "asked again after" in again.stderr
+    assert "not asked until" in again.stderr
+    assert "forkscout scout run --source git" in again.stderr
+    by_hand = say("scout", "run", "--source", "git")
+    assert by_hand.exit_code == 1
+    assert "not asked" not in by_hand.stderr
     assert "not watched yet" not in again.stdout
 
 
@@ -174,7 +178,8 @@ def test_events_are_filtered(package_index: PackageIndex) -> None:
         (event,) = json.loads(say("events", *words, "--json").stdout)
         assert event["engine"] == "wheel"
     assert json.loads(say("events", "--since", "9999-01-01", "--json").stdout) == []
-    assert "nothing of that" in say("events", "--kind", "tag_moved").stdout
+    for kind in ("tag_moved", "copy_found"):
+        assert "nothing of that" in say("events", "--kind", kind).stdout
     with pytest.raises(UsageError, match="'fork_pusht'") as caught:
         say("events", "--kind", "fork_pusht")
     assert "fork_pushed" in caught.value.advice

@@ -280,8 +280,8 @@ def test_a_watched_branch_that_appears_is_built() -> None:
 FACTS = {
     "fork_pushed": "ref before after forced is_default new_patches new_authors files_hot "
     "too_many_paths ahead behind merge_base",
-    "branch_created": "ref oid",
-    "branch_deleted": "ref oid",
+    "branch_created": "ref oid watched",
+    "branch_deleted": "ref oid watched",
     "tag_created": "tag target_oid old_oid auto_build",
     "tag_moved": "tag target_oid old_oid auto_build",
     "upstream_synced": "ref old_merge_base new_merge_base absorbed upstream_id method",
@@ -342,3 +342,36 @@ def test_upstream_itself_is_judged_by_nothing_else() -> None:
     story = forked()
     (push,) = news({MAIN: "u1"}, {MAIN: "u2"}, view(story))
     assert (push.facts["new_patches"], push.facts["ahead"]) == (1, None)
+
+
+def test_a_watched_branch_that_comes_back_is_told_from_where_it_was() -> None:
+    """A push with its patches, which is built, beside the branch; at the same commit only that."""
+    story = forked()
+    story.line("f2", on="f1", author="me")
+    by = view(story, "u2")
+    push, back = ref_news(PLACE, {}, {MAIN: sha("f2")}, by, lost={MAIN: sha("f1")})
+    assert (push.kind, push.revision, push.replaces) == ("fork_pushed", sha("f2"), sha("f1"))
+    assert push.facts["new_patches"] == 1
+    assert (back.kind, back.revision) == ("branch_created", None)
+    assert "there again" in back.title
+    (same,) = ref_news(PLACE, {}, {MAIN: sha("f1")}, by, lost={MAIN: sha("f1")})
+    assert (same.kind, same.revision) == ("branch_created", sha("f1"))
+
+
+def test_a_watched_branch_left_behind_is_told_once_for_each_head() -> None:
+    """A month behind the default one, which moves; not while that stands still too."""
+    story = forked()
+    for number in range(35):
+        story.commit(f"d{number}", f"d{number - 1}" if number else "f0", author="me")
+    old = replace(PLACE, watched=frozenset({"refs/heads/old"}))
+    known = {"refs/heads/old": sha("f1"), MAIN: sha("d33")}
+    seen = {**known, MAIN: sha("d34")}
+    by = view(story, "u2")
+    (stale,) = (each for each in ref_news(old, known, seen, by) if each.kind == "branch_stale")
+    assert stale.key == f"gh:stale:99:refs/heads/old:{sha('f1')}"
+    assert "stands still since" in stale.title
+    assert ref_news(old, seen, seen, by) == []
+    young = {**known, MAIN: sha("d3")}
+    assert {each.kind for each in ref_news(old, {**known, MAIN: sha("d2")}, young, by)} == {
+        "fork_pushed"
+    }

@@ -107,10 +107,10 @@ def test_shipped_lists_are_right(name: str) -> None:
 
 
 def test_undriven_families_are_said() -> None:
-    """An engine nobody can drive yet is accepted, and told."""
+    """An engine nobody can drive yet is accepted and watched, and the rest is told."""
     text = GOOD.replace('family = "llama.cpp"', 'family = "vllm"')
     notes = parse(text, "list.toml").not_yet()
-    assert "engine fork is not built yet: family vllm is not driven yet" in notes
+    assert "engine fork is watched, and not built yet: family vllm is not driven yet" in notes
     assert any(note.startswith("stack tiny-fork is not benchable yet") for note in notes)
 
 
