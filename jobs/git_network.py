@@ -18,8 +18,9 @@ from pydantic import SecretStr
 from jobs.errors import Permanent, Transient, UsageError
 from jobs.git import checked_url, drop_stale_locks, locked
 from jobs.git_held import CANDIDATES, REMOTES, Held, held_by, held_of, namespace, tips
+from jobs.git_memory import TooMuch
 from jobs.git_names import BRANCH, TAG, is_readable
-from jobs.git_process import ask
+from jobs.git_process import TooSlow, ask
 from jobs.git_refs import FULL_SHA
 from jobs.git_remote import default_branch, remote_refs
 
@@ -46,6 +47,7 @@ SEEN = "refs/forkscout/seen/"
 PARTS = ("heads/", "tags/")
 LEFT = "left/"
 COMMITS_LIMIT = 100_000  # commits a single repository may bring; llama.cpp has 10,000 in all
+LISTED_BYTES_LIMIT = 16 * 2**20  # 400,000 commits as they are counted
 COMMITS_BYTES_LIMIT = 64 * 2**20  # all of llama.cpp's commit messages are 10 MB
 FETCH_BYTES_LIMIT = 512 * 2**20  # a first fetch of llama.cpp without contents is 15 MB
 FETCH_SECONDS = 300.0  # nobody else can fetch meanwhile
@@ -279,14 +281,20 @@ def _fetch(
 def _refuse_flood(network: Path, url: str, room: str) -> None:
     """A repository with too much history of its own would slow every look at all the others."""
     others = ["--not", f"--exclude={room}*", "--glob=refs/"]
-    own = ask(["rev-list", f"--glob={room}", *others], mirror=network)
-    count = own.count("\n")
+    words = ["rev-list", f"--glob={room}", *others]
     check = ["cat-file", "--batch-check=%(objectsize)"]
-    sizes = ask(check, mirror=network, text=own).split() if count <= COMMITS_LIMIT else ()
-    if count > COMMITS_LIMIT or sum(map(int, sizes)) > COMMITS_BYTES_LIMIT:
+    try:
+        own = ask(words, mirror=network, output_bytes=LISTED_BYTES_LIMIT)
+        count = own.count("\n")
+        sizes = ask(check, mirror=network, text=own).split() if count <= COMMITS_LIMIT else ()
+        told = f"{count} commits"
+        is_flood = count > COMMITS_LIMIT or sum(map(int, sizes)) > COMMITS_BYTES_LIMIT
+    except (TooMuch, TooSlow):
+        told, is_flood = "too many commits to count", True
+    if is_flood:
         _delete_all(network, room)
         raise Permanent(
-            f"{url} brings more history than an honest fork ({count} commits)",
+            f"{url} brings more history than an honest fork ({told})",
             advice="Nothing of it was taken. Look at the repository by hand.",
         )
 
