@@ -13,6 +13,8 @@ class ScoutError(Exception):
     """Something went wrong"""
 
     exit_code = 1
+    tells_class = True
+    """Whether what happened is understood only with the class's own words."""
 
     def __init__(self, detail: str = "", *, advice: str = "") -> None:
         self.detail = detail
@@ -23,7 +25,9 @@ class ScoutError(Exception):
     def message(self) -> str:
         """One sentence: the docstring of the class, then what it happened to."""
         title = (self.__doc__ or "").strip()
-        return f"{title}: {self.detail}" if self.detail else title
+        if not self.detail:
+            return title
+        return f"{title}: {self.detail}" if self.tells_class else self.detail
 
 
 class UsageError(ScoutError):
@@ -35,9 +39,13 @@ class UsageError(ScoutError):
 class Transient(ScoutError):
     """It did not work this time"""
 
+    tells_class = False
+
 
 class Permanent(ScoutError):
     """It cannot work as it is"""
+
+    tells_class = False
 
 
 class StaleLease(ScoutError):
