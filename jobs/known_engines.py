@@ -283,4 +283,9 @@ def _same(commit: str, known: str) -> bool:
 
 
 def _day(text: str) -> date | None:
-    return date.fromisoformat(text) if re.fullmatch(r"20\d\d-[01]\d-[0-3]\d", text) else None
+    if not re.fullmatch(r"20\d\d-[01]\d-[0-3]\d", text, re.ASCII):
+        return None
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
