@@ -265,3 +265,22 @@ def projector(width: int = WIDTH) -> File:
         "clip.vision.block_count": 27,
     }
     return build(keys, [("v.patch_embd.weight", (16, 16, 3, 1152), F16), ("mm.0.bias", (9,), F32)])
+
+
+def small(architecture: str = "llama") -> File:
+    """A little model with a little vocabulary."""
+    own = f"{architecture}."
+    keys: dict[str, object] = {
+        "general.architecture": architecture,
+        "general.name": "small",
+        own + "block_count": 1,
+        own + "context_length": 512,
+        own + "embedding_length": 64,
+        own + "attention.head_count": [4],
+        own + "attention.head_count_kv": 2,
+        **tokenizer(80, 70),
+        "general.file_type": 7,
+    }
+    return build(
+        keys, [("token_embd.weight", (64, 80), Q8_0), ("blk.0.attn_norm.weight", (64,), F32)]
+    )
