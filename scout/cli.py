@@ -21,7 +21,7 @@ from jobs.db import open_database, reading, writing
 from jobs.store import catalog
 from jobs.submit import ring_for
 from jobs.terminal import printable
-from scout import events_cli, forks_cli, gguf_cli
+from scout import events_cli, fit_cli, forks_cli, gguf_cli
 from scout.family import as_tree, family_of
 from scout.history import GitHistory
 from scout.kinship import kindred
@@ -37,6 +37,7 @@ app.add_typer(watchlist_app, name="watchlist")
 app.add_typer(scout_app, name="scout")
 app.add_typer(forks_cli.app)
 app.add_typer(events_cli.app)
+app.add_typer(fit_cli.app)
 app.add_typer(gguf_cli.app)
 
 File = Annotated[Path, typer.Argument(help="a TOML file, or a shipped list: demo, fork-chain")]
