@@ -60,7 +60,8 @@ def compute(setup: Setup) -> Component:
 
 
 def compute_band(shape: Shape, *, step: int, context: int, slow: bool) -> tuple[Band, str]:
-    """Compute of a shape. The doubt is how many buffers of the model's width live at once."""
+    """Compute of a shape. The doubt is what lives at once: at most logits or mask, beside the work
+    buffers and two of the feed-forward."""
     width, heads = shape.embedding, shape.heads * shape.key_length
     logits = F32 * step * (shape.vocabulary + width)
     mask = MASK_BYTES * step * context
@@ -68,8 +69,7 @@ def compute_band(shape: Shape, *, step: int, context: int, slow: bool) -> tuple[
     work = F32 * step * buffers + (QUANTISED_EXTRA_BYTES if slow else 0)
     likely = max(logits, mask + work)
     low = max(F32 * step * shape.vocabulary, mask)
-    most = mask + F32 * step * (buffers + 2 * shape.feed_forward)
-    high = max(logits + F32 * step * width, most, likely)
+    high = max(logits, mask) + work + F32 * step * 2 * shape.feed_forward
     parts = f"the larger of logits {mib(logits)} and mask {mib(mask)} + work {mib(work)} MiB"
     return Band(low, likely, high), parts
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from support.shapes import gemma3_270m, llama_8b, qwen36
 
+from jobs.dialect.memory_log import read_memory
 from jobs.errors import UsageError
 from jobs.fit.amounts import MIB
 from jobs.fit.caches import cache, cache_bytes, recurrent
@@ -134,6 +135,21 @@ def test_a_sliding_window_keeps_no_more_than_it_sees() -> None:
     """gemma-3-270m at 32,768: 3 layers keep all (96 MiB), 15 keep 1,024 tokens (15 MiB)."""
     setup = Setup(target=gemma3_270m(), card=H200, context=32_768)
     assert cache(setup).loaded.likely == 111 * MIB
+
+
+def test_a_real_boot_of_the_sliding_shape_is_within_the_band() -> None:
+    """gemma-3-270m in xllamacpp on a CPU, 2,048 tokens, micro-batch 512: lines of its log."""
+    seen = read_memory(
+        "llama_kv_cache: size =    6.00 MiB (  2048 cells,   3 layers,  1/1 seqs), K (f16): 3.00\n"
+        "llama_kv_cache: size =   15.00 MiB (  1024 cells,  15 layers,  1/1 seqs), K (f16): 7.50\n"
+        "sched_reserve:        CPU compute buffer size =   520.27 MiB\n"
+    ).target
+    setup = Setup(target=gemma3_270m(), card=H200, context=2048, ubatch=512)
+    lines = {line.name: line.loaded for line in estimate(setup).components}
+    assert seen.cache == lines["KV cache"].likely
+    assert seen.pinned is not None
+    assert lines["compute"].low <= seen.pinned <= lines["compute"].high
+    assert lines["compute"].likely == pytest.approx(seen.pinned, rel=0.02)
 
 
 def test_a_plain_dense_model_has_the_cache_of_the_textbook() -> None:
