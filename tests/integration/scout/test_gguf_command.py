@@ -20,6 +20,7 @@ from scout.cli import app
 from scout.weight_places import read_model
 
 NAME = "Qwen3.6-27B-MTP-UD-Q3_K_XL.gguf"
+SECRET = "hf_secret"
 
 
 @pytest.fixture(autouse=True)
@@ -276,10 +277,10 @@ def test_the_token_stays_with_its_host(model):
             handler.give(302, Location=f"{store.url}/cdn/blob?signature=1")
 
         with RangeServer(model, moved) as hub:
-            found = read_model(f"{hub.url}/o/r/{NAME}", full=True, token="hf_secret")
+            found = read_model(f"{hub.url}/o/r/{NAME}", full=True, token=SECRET)
     assert found.file_name == NAME
     assert found.facts.name_label == "UD-Q3_K_XL"
-    assert [headers["Authorization"] for _, headers in hub.asked] == ["Bearer hf_secret"]
+    assert [headers["Authorization"] for _, headers in hub.asked] == [f"Bearer {SECRET}"]
     assert len(store.asked) == 7
     assert not any("Authorization" in headers for _, headers in store.asked)
 
