@@ -14,6 +14,7 @@ SUBJECT_LENGTH = 240
 CHANGED_COMMITS_LIMIT = 2000
 _FIELDS = f"%H%x00%P%x00%at%x00%ct%x00%<({AUTHOR_LENGTH},trunc)%an%x00%<({SUBJECT_LENGTH},trunc)%s"
 _FIELD_COUNT = 6
+ROOMS = ("refs/remotes/", "refs/candidates/")
 
 
 class CommitFacts(NamedTuple):
@@ -29,7 +30,7 @@ class CommitFacts(NamedTuple):
 
 def commits(network: Path, numbers: Sequence[int], *, seen: str) -> Iterator[CommitFacts]:
     """Commits that refs of these repositories, or refs under `seen`, reach; children first."""
-    globs = [f"--glob=refs/remotes/{int(number)}/" for number in numbers]
+    globs = [f"--glob={room}{int(number)}/" for number in numbers for room in ROOMS]
     words = ["log", "--topo-order", "--no-show-signature", "-z", f"--format=tformat:{_FIELDS}"]
     output = ask([*words, *globs, f"--glob={seen}"], mirror=network)
     fields = iter(output.split("\0"))
@@ -48,13 +49,28 @@ def commits(network: Path, numbers: Sequence[int], *, seen: str) -> Iterator[Com
 
 def changed_paths(network: Path, shas: Sequence[str]) -> set[str]:
     """Paths that these commits touch against their parents, by trees alone; merges touch none."""
+    return set().union(*changed_files(network, shas).values())
+
+
+def changed_files(network: Path, shas: Sequence[str]) -> dict[str, set[str]]:
+    """By commit the paths it touches, of a bounded number of commits; one that touches none is not
+    in it."""
     asked = [sha for sha in shas[:CHANGED_COMMITS_LIMIT] if FULL_SHA.fullmatch(sha)]
     if not asked:
-        return set()
-    words = ["diff-tree", "--stdin", "-r", "--root", "--no-renames", "--no-commit-id", "-z"]
+        return {}
+    words = ["diff-tree", "--stdin", "-r", "--root", "--no-renames", "-z", "--name-only"]
     text = "".join(f"{sha}\n" for sha in asked)
-    output = ask([*words, "--name-only"], mirror=network, text=text)
-    return {printable(path) for path in output.split("\0") if path}
+    output = ask(words, mirror=network, text=text)
+    found: dict[str, set[str]] = {}
+    waiting = dict.fromkeys(asked)
+    paths: set[str] = set()
+    for field in filter(None, output.split("\0")):
+        if field in waiting:
+            del waiting[field]
+            paths = found.setdefault(field, set())
+        else:
+            paths.add(printable(field))
+    return found
 
 
 def printable(text: str) -> str:

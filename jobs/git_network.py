@@ -7,9 +7,8 @@ commits or bytes than an honest fork has.
 
 from __future__ import annotations
 
-import re
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,17 +16,36 @@ from jobs.errors import Permanent, Transient, UsageError
 from jobs.git import checked_url, drop_stale_locks, locked
 from jobs.git_process import ask
 from jobs.git_refs import FULL_SHA
+from jobs.git_remote import BRANCH, TAG, default_branch, is_readable, remote_refs
+
+__all__ = [
+    "BRANCH",
+    "SEEN",
+    "TAG",
+    "Tips",
+    "default_branch",
+    "drop",
+    "file_ids",
+    "is_readable",
+    "read_files",
+    "remote_refs",
+    "tidy",
+    "tips",
+    "update",
+]
 
 SEEN = "refs/forkscout/seen/"
-BRANCH, TAG = "refs/heads/", "refs/tags/"
-NAME_LENGTH = 200
-REFS_LIMIT = 20_000  # upstream has about 7,000 tags
+REMOTES, CANDIDATES = "refs/remotes/", "refs/candidates/"
+"""Where what is watched lies, and what may be forgotten again."""
+PARTS = ("heads/", "tags/")
+LEFT = "left/"
 COMMITS_LIMIT = 100_000  # commits a single repository may bring; llama.cpp has 10,000 in all
 COMMITS_BYTES_LIMIT = 64 * 2**20  # all of llama.cpp's commit messages are 10 MB
 FETCH_BYTES_LIMIT = 512 * 2**20  # a first fetch of llama.cpp without contents is 15 MB
 FILE_BYTES_LIMIT = 4 * 2**20  # the largest source we read has 0.2 MB
 PACK_ABOVE_REFS = 200
-_NAME = re.compile(r"refs/(heads|tags)/(?![-.])[^\s~^:?*\[\\]+")
+LEFT_LIMIT = 20  # old tips kept of a candidate
+PACKS_LIMIT = 100  # every fetch leaves a pack, and git looks into each of them
 
 
 @dataclass(frozen=True)
@@ -40,85 +58,77 @@ class Tips:
     refused: int = 0
 
 
-def is_readable(ref: str) -> bool:
-    """Whether a branch or tag has a name that can be shown, stored and typed."""
-    return (
-        len(ref) <= NAME_LENGTH
-        and ref.isprintable()
-        and _NAME.fullmatch(ref) is not None
-        and not any(bad in ref for bad in ("..", "@{", "//", "/."))
-        and not ref.endswith((".lock", "/", "."))
-    )
-
-
-def remote_refs(url: str) -> tuple[dict[str, str], int]:
-    """Branches and tags as the remote says now, tags not peeled, and how many names were refused.
-
-    The list is whole or there is none; GitHub charges it to no quota.
-    """
-    words = ["ls-remote", "--heads", "--tags", "--quiet", "--end-of-options", checked_url(url)]
-    refs: dict[str, str] = {}
-    refused = 0
-    for line in ask(words, url=url, online=True).split("\n"):
-        sha, _, ref = line.partition("\t")
-        if not ref or ref.endswith("^{}"):
-            continue
-        if FULL_SHA.fullmatch(sha) and is_readable(ref):
-            refs[ref] = sha
-        else:
-            refused += 1
-        if len(refs) + refused > REFS_LIMIT:
-            raise Permanent(
-                f"{url} offers more than {REFS_LIMIT} branches and tags",
-                advice="Nothing of it was taken. Look at the repository by hand.",
-            )
-    return refs, refused
-
-
-def default_branch(url: str) -> str | None:
-    """The branch the remote's HEAD stands for, where it says so in a readable name."""
-    words = ["ls-remote", "--symref", "--quiet", "--end-of-options", checked_url(url), "HEAD"]
-    for line in ask(words, url=url, online=True).split("\n"):
-        found = re.fullmatch(r"ref: (refs/heads/[^\t]+)\tHEAD", line)
-        if found and is_readable(found[1]):
-            return found[1].removeprefix(BRANCH)
-    return None
-
-
-def update(network: Path, url: str, number: int, *, tick: Callable[[], None] | None = None) -> Tips:
+def update(
+    network: Path,
+    url: str,
+    number: int,
+    *,
+    known: Set[str] = frozenset(),
+    candidate: bool = False,
+    tick: Callable[[], None] | None = None,
+) -> Tips:
     """Bring the namespace of repository `number` up to date; fetches only when a ref moved.
 
-    Raises `Transient` where the remote forgot all its branches: that is doubt, not a deletion.
+    Where all branches stand at `known` commits, the list is enough and nothing is fetched. Of a
+    `candidate` only a few old tips stay, of others all. Raises `Transient` where the remote forgot
+    all its branches: that is doubt, not a deletion.
     """
-    listed, refused = remote_refs(url)
+    listed = remote_refs(url, tick=tick)
+    heads = {sha for ref, sha in listed.refs.items() if ref.startswith(BRANCH)}
+    if heads and heads <= known:
+        return Tips(listed.commits, refused=listed.refused)
     network.parent.mkdir(parents=True, exist_ok=True)
     with locked(network):
         _ensure(network)
-        held = _held(network, number)
-        if any(ref.startswith(BRANCH) for ref in held) and not any(
-            ref.startswith(BRANCH) for ref in listed
-        ):
+        room = CANDIDATES if candidate else REMOTES
+        held, refs = _held(network, room, number), listed.refs
+        if not heads and any(ref.startswith(BRANCH) for ref in held):
             raise Transient(f"{url} shows no branches", advice="It is tried again later.")
-        moved = {ref for ref in held.keys() | listed.keys() if held.get(ref) != listed.get(ref)}
+        moved = {ref for ref in held.keys() | refs.keys() if held.get(ref) != refs.get(ref)}
         if moved:
-            _fetch(network, url, number, [held[ref] for ref in moved if ref in held], tick)
+            left = [held[ref] for ref in moved if ref in held]
+            _fetch(network, url, _namespace(room, number), left, tick)
             if len(moved) > PACK_ABOVE_REFS:
                 ask(["pack-refs", "--all"], mirror=network)
-        return Tips(tips(network, number), fetched=bool(moved), refused=refused)
+        return Tips(tips(network, number, room=room), fetched=bool(moved), refused=listed.refused)
 
 
-def tips(network: Path, number: int) -> dict[str, str]:
+def drop(network: Path, number: int) -> None:
+    """Forget all refs of a candidate, old tips included; what others hold too is not touched."""
+    if not (network / "HEAD").exists():
+        return
+    with locked(network):
+        drop_stale_locks(network)
+        _delete_all(network, _namespace(CANDIDATES, number))
+
+
+def tidy(network: Path, *, tick: Callable[[], None] | None = None) -> bool:
+    """Make one pack of many, once there are many; whether that was needed."""
+    packs = len(list((network / "objects" / "pack").glob("*.pack")))
+    if packs <= PACKS_LIMIT:
+        return False
+    with locked(network):
+        ask(["repack", "-a", "-d", "--quiet"], mirror=network, online=True, tick=tick)
+        ask(["pack-refs", "--all"], mirror=network)
+    return True
+
+
+def tips(network: Path, number: int, *, room: str = REMOTES) -> dict[str, str]:
     """Full ref name to commit of repository `number`, tags peeled; other objects are left out."""
     form = "%(refname)%00%(objecttype)%00%(objectname)%00%(*objecttype)%00%(*objectname)"
     found = {}
-    for ref, kind, sha, peeled_kind, peeled in _listed(network, number, form):
+    for ref, kind, sha, peeled_kind, peeled in _listed(network, room, number, form):
         if "commit" in (kind, peeled_kind) and is_readable(ref):
             found[ref] = sha if kind == "commit" else peeled
     return found
 
 
 def read_files(
-    network: Path, url: str, wanted: Iterable[tuple[str, str]]
+    network: Path,
+    url: str,
+    wanted: Iterable[tuple[str, str]],
+    *,
+    tick: Callable[[], None] | None = None,
 ) -> dict[tuple[str, str], str]:
     """Texts by (commit, path); a path that is no plain file there is left out.
 
@@ -129,6 +139,7 @@ def read_files(
     with locked(network):
         missing = [blob for blob in sorted(set(named.values())) if not _is_here(network, blob)]
         if missing:
+            _drop_partial_packs(network)
             ask(["config", "remote.origin.url", checked_url(url)], mirror=network)
             ask(
                 [
@@ -139,7 +150,7 @@ def read_files(
                 mirror=network,
                 url=url,
                 online=True,
-                tick=_bounded(network, None),
+                tick=_bounded(network, tick),
             )
     for blob in set(named.values()):
         size = int(ask(["cat-file", "-s", blob], mirror=network))
@@ -189,12 +200,18 @@ def _ensure(network: Path) -> None:
 
 
 def _fetch(
-    network: Path, url: str, number: int, left: Sequence[str], tick: Callable[[], None] | None
+    network: Path,
+    url: str,
+    room: str,
+    left: Sequence[str],
+    tick: Callable[[], None] | None,
 ) -> None:
     drop_stale_locks(network)
-    _change_refs(network, [f"update {SEEN}{sha} {sha}" for sha in set(left)])
+    _drop_partial_packs(network)
+    is_candidate = room.startswith(CANDIDATES)
+    kept = f"{room}{LEFT}" if is_candidate else SEEN
+    _change_refs(network, [f"update {kept}{sha} {sha}" for sha in set(left)])
     ask(["config", "remote.origin.url", checked_url(url)], mirror=network)
-    room = _namespace(number)
     ask(
         [
             *("fetch", "--progress", "--prune", "--no-tags", "--no-auto-maintenance"),
@@ -208,7 +225,9 @@ def _fetch(
         tick=_bounded(network, tick),
     )
     _refuse_flood(network, url, room)
-    _forget_reached(network, left)
+    _forget_reached(network, left, kept, (room,) if is_candidate else ())
+    if is_candidate:
+        _forget_oldest(network, kept)
 
 
 def _refuse_flood(network: Path, url: str, room: str) -> None:
@@ -219,21 +238,35 @@ def _refuse_flood(network: Path, url: str, room: str) -> None:
     check = ["cat-file", "--batch-check=%(objectsize)"]
     sizes = ask(check, mirror=network, text=own).split() if count <= COMMITS_LIMIT else ()
     if count > COMMITS_LIMIT or sum(map(int, sizes)) > COMMITS_BYTES_LIMIT:
-        refs = ask(["for-each-ref", "--format=%(refname)", room], mirror=network).splitlines()
-        _change_refs(network, [f"delete {ref}" for ref in refs])
+        _delete_all(network, room)
         raise Permanent(
             f"{url} brings more history than an honest fork ({count} commits)",
             advice="Nothing of it was taken. Look at the repository by hand.",
         )
 
 
-def _forget_reached(network: Path, left: Sequence[str]) -> None:
-    """Drop our own refs on old tips that a branch or tag of any fork still reaches."""
+def _forget_reached(network: Path, left: Sequence[str], kept: str, rooms: Sequence[str]) -> None:
+    """Drop our own refs on old tips that a branch or tag of what is watched still reaches.
+
+    A candidate's branches count for itself alone: they may be dropped at any time.
+    """
     if not left:
         return
-    words = ["rev-list", "--stdin", "--not", "--glob=refs/remotes/"]
+    globs = ["--glob=refs/remotes/", *(f"--glob={room}{part}" for room in rooms for part in PARTS)]
+    words = ["rev-list", "--stdin", "--not", *globs]
     lost = set(ask(words, mirror=network, text="\n".join([*left, ""])).split())
-    _change_refs(network, [f"delete {SEEN}{sha}" for sha in set(left) - lost])
+    _change_refs(network, [f"delete {kept}{sha}" for sha in set(left) - lost])
+
+
+def _forget_oldest(network: Path, kept: str) -> None:
+    words = ["for-each-ref", "--sort=-committerdate", "--format=%(refname)", kept]
+    refs = ask(words, mirror=network).splitlines()
+    _change_refs(network, [f"delete {ref}" for ref in refs[LEFT_LIMIT:]])
+
+
+def _delete_all(network: Path, room: str) -> None:
+    refs = ask(["for-each-ref", "--format=%(refname)", room], mirror=network).splitlines()
+    _change_refs(network, [f"delete {ref}" for ref in refs])
 
 
 def _change_refs(network: Path, lines: Sequence[str]) -> None:
@@ -242,22 +275,28 @@ def _change_refs(network: Path, lines: Sequence[str]) -> None:
         ask(["update-ref", "--no-deref", "--stdin"], mirror=network, text=text)
 
 
-def _held(network: Path, number: int) -> dict[str, str]:
+def _held(network: Path, room: str, number: int) -> dict[str, str]:
     """Full ref name to object, tags not peeled, as fetched before."""
-    rows = _listed(network, number, "%(refname)%00%(objectname)")
+    rows = _listed(network, room, number, "%(refname)%00%(objectname)")
     return {ref: sha for ref, sha in rows if is_readable(ref)}
 
 
-def _listed(network: Path, number: int, form: str) -> list[list[str]]:
-    room = _namespace(number)
-    output = ask(["for-each-ref", f"--format={form}", room], mirror=network)
+def _listed(network: Path, room: str, number: int, form: str) -> list[list[str]]:
+    own = _namespace(room, number)
+    output = ask(["for-each-ref", f"--format={form}", own], mirror=network)
     rows = [line.split("\0") for line in output.split("\n") if line]
-    return [[f"refs/{ref.removeprefix(room)}", *rest] for ref, *rest in rows]
+    return [[f"refs/{ref.removeprefix(own)}", *rest] for ref, *rest in rows]
 
 
 def _is_here(network: Path, sha: str) -> bool:
     """Asked without any transport, so that looking never fetches."""
     return bool(ask(["cat-file", "-t", sha], mirror=network, empty_codes=(1, 128)).strip())
+
+
+def _drop_partial_packs(network: Path) -> None:
+    """We hold the network's lock: what is still arriving belongs to a git that was stopped."""
+    for path in (network / "objects" / "pack").glob("tmp_*"):
+        path.unlink(missing_ok=True)
 
 
 def _bounded(network: Path, tick: Callable[[], None] | None) -> Callable[[], None]:
@@ -276,5 +315,5 @@ def _bounded(network: Path, tick: Callable[[], None] | None) -> Callable[[], Non
     return watch
 
 
-def _namespace(number: int) -> str:
-    return f"refs/remotes/{int(number)}/"
+def _namespace(room: str, number: int) -> str:
+    return f"{room}{int(number)}/"

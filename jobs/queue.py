@@ -54,6 +54,11 @@ def make_app(settings: Settings, *, rooms: Container[str] = ()) -> Celery:
                 "schedule": 60.0,
                 "options": {"queue": "scout", "expires": 60.0},
             },
+            "candidates": {
+                "task": "scout.candidates",
+                "schedule": 60.0,
+                "options": {"queue": "scout", "expires": 60.0},
+            },
             "github": {
                 "task": "scout.github",
                 "schedule": 60.0,

@@ -24,7 +24,7 @@ from jobs.store import fleet, leases, work
 from jobs.tables import WorkerRow
 
 QUEUES = ("scout", "build", "publish")
-CONCURRENCY = {"scout": 2}
+CONCURRENCY = {"scout": 3}
 """A slow source must not keep the reaper waiting; long jobs run one at a time."""
 
 PR_SET_PDEATHSIG = 1

@@ -6,14 +6,9 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
-from datetime import datetime
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 from sqlalchemy import Engine
 
 from jobs import clock
@@ -21,18 +16,18 @@ from jobs.config import Settings
 from jobs.db import open_database, reading, writing
 from jobs.errors import UsageError
 from jobs.git import repo_url
-from jobs.sightings import RepositoryRow
 from jobs.store import forks as store
-from scout.ranking import Fork, GitFacts, Rank, order, rank
+from scout import fork_tiers
 
 app = typer.Typer()
-watch_app = typer.Typer(no_args_is_help=True, help="Hear about an issue or a pull request.")
+watch_app = typer.Typer(no_args_is_help=True, help="Hear about an issue, a pull request or a fork.")
 unwatch_app = typer.Typer(no_args_is_help=True, help="Hear no more about it.")
 app.add_typer(watch_app, name="watch")
 app.add_typer(unwatch_app, name="unwatch")
 
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON for programs")]
 Place = Annotated[str, typer.Argument(help="owner/name#number")]
+ForkName = Annotated[str, typer.Argument(metavar="OWNER/NAME", help="a fork that was found")]
 SHOWN_REASONS = 3
 
 
@@ -56,42 +51,6 @@ def issue_place(text: str) -> tuple[str, int]:
     return found[1], int(found[2])
 
 
-@app.command("forks")
-def forks(
-    ranked: Annotated[bool, typer.Option("--rank", help="score each fork, with reasons")] = False,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="how many")] = 20,
-    as_json: AsJson = False,
-) -> None:
-    """Show the forks that were found, the most promising first with --rank.
-
-    Example: forkscout forks --rank --limit 10
-    """
-    with _database() as database, reading(database) as session:
-        rows = [row for row in store.repositories(session) if row.parent_github_id is not None]
-    now = clock.now()
-    found = [(row, _rank(row, now)) for row in rows]
-    found.sort(key=lambda pair: order(pair[1]) if ranked else (-_pushed(pair[0]),))
-    shown = found[:limit]
-    if as_json:
-        facts = [_as_json(row, each, ranked=ranked) for row, each in shown]
-        typer.echo(json.dumps(facts, indent=2, default=str, allow_nan=False))
-        return
-    if not shown:
-        typer.echo("no fork was found yet: forkscout scout run --source github_forks")
-        return
-    table = Table(*(("score",) if ranked else ()), "fork", "tier", "stars", "pushed", box=None)
-    if ranked:
-        table.add_column("why")
-    for row, each in shown:
-        pushed = f"{row.pushed_at:%Y-%m-%d}" if row.pushed_at else "never"
-        cells = [row.full_name, str(row.tier), str(row.stars), pushed]
-        if ranked:
-            why = each.shut_out or "; ".join(each.reasons[:SHOWN_REASONS])
-            cells = [f"{each.score:.0f}", *cells, why]
-        table.add_row(*(Text(cell) for cell in cells))
-    Console().print(table)
-
-
 @watch_app.command("issue")
 def watch_issue(
     place: Place, note: Annotated[str, typer.Option(help="why it matters to you")] = ""
@@ -106,23 +65,40 @@ def watch_issue(
     typer.echo(f"{'watching' if is_new else 'already watching'} {full_name}#{number}")
 
 
+@watch_app.command("fork")
+def watch_fork(name: ForkName) -> None:
+    """Watch a found fork closely: its refs, releases and forks. Nothing of it is built.
+
+    Example: forkscout watch fork some/dflash-llama.cpp
+    """
+    with _database() as database, writing(database) as session:
+        is_new = fork_tiers.watch_fork(session, name)
+    typer.echo(f"{'watching' if is_new else 'already watching'} {name}")
+
+
 @watch_app.command("list")
 def watch_list(as_json: AsJson = False) -> None:
-    """Show the issues and pull requests that are watched.
+    """Show the issues, pull requests and forks that are watched.
 
     Example: forkscout watch list
     """
     with _database() as database, reading(database) as session:
         rows = store.linked_issues(session)
+        watched = fork_tiers.watched_forks(session)
     if as_json:
         keys = ("full_name", "number", "kind", "state", "title", "note", "moved_at")
         found = [{key: getattr(row, key) for key in keys} for row in rows]
+        found += [
+            {"full_name": row.full_name, "kind": "fork", "state": row.state} for row in watched
+        ]
         typer.echo(json.dumps(found, indent=2, default=str, allow_nan=False))
         return
     if not rows:
         typer.echo("no issue is watched: forkscout watch issue owner/name#number")
     for row in rows:
         typer.echo(f"{row.full_name}#{row.number}  {row.kind} {row.state}  {row.title}".rstrip())
+    for each in watched:
+        typer.echo(f"{each.full_name}  fork {each.state}")
 
 
 @unwatch_app.command("issue")
@@ -140,34 +116,12 @@ def unwatch_issue(place: Place) -> None:
     typer.echo(f"no longer watching {full_name}#{number}")
 
 
-def _rank(row: RepositoryRow, now: datetime) -> Rank:
-    fork = Fork(
-        full_name=row.full_name,
-        description=row.description,
-        stars=row.stars,
-        created_at=row.created_at,
-        pushed_at=row.pushed_at,
-        archived=row.archived,
-        disabled=row.disabled,
-        human_release=bool(row.facts.get("human_release")),
-        references=int(row.facts.get("references", 0)),
-    )
-    return rank(fork, GitFacts.read(row.facts.get("git")), now=now)
+@unwatch_app.command("fork")
+def unwatch_fork(name: ForkName) -> None:
+    """Watch a fork no closer than its pushes make it.
 
-
-def _pushed(row: RepositoryRow) -> float:
-    return row.pushed_at.timestamp() if row.pushed_at else 0.0
-
-
-def _as_json(row: RepositoryRow, found: Rank, *, ranked: bool) -> dict[str, object]:
-    facts: dict[str, object] = {
-        "repo_id": row.github_id,
-        "full_name": row.full_name,
-        "parent_id": row.parent_github_id,
-        "depth": row.depth,
-        "tier": row.tier,
-        "stars": row.stars,
-        "pushed_at": row.pushed_at,
-        "description": row.description,
-    }
-    return {**facts, **asdict(found)} if ranked else facts
+    Example: forkscout unwatch fork some/dflash-llama.cpp
+    """
+    with _database() as database, writing(database) as session:
+        fork_tiers.unwatch_fork(session, name, now=clock.now())
+    typer.echo(f"no longer watching {name}")

@@ -6,7 +6,7 @@ Commits arrive children first, so that a parent always has a higher position tha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
 from jobs.git_history import CommitFacts
@@ -48,6 +48,11 @@ class Graph:
     def knows(self, sha: str | None) -> bool:
         """Whether the graph holds this commit."""
         return sha in self._position
+
+    @property
+    def shas(self) -> Set[str]:
+        """All commits it holds."""
+        return self._position.keys()
 
     def commit(self, sha: str) -> CommitFacts:
         """The facts of a commit the graph holds."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -20,6 +20,9 @@ class History(Protocol):
     def changed_paths(self, shas: Sequence[str]) -> Collection[str]:
         """Paths that these commits touch."""
 
+    def changed_files(self, shas: Sequence[str]) -> Mapping[str, Collection[str]]:
+        """Paths that each of these commits touches."""
+
     def file_ids(self, wanted: Iterable[tuple[str, str]]) -> Mapping[tuple[str, str], str]:
         """Content ids by (commit, path), without reading a content."""
 
@@ -34,6 +37,8 @@ class GitHistory:
     """History out of the network's bare repository; only `read_files` reaches out."""
 
     network: Path
+    tick: Callable[[], None] | None = None
+    """Called several times a second while something is fetched; what it raises ends that."""
 
     def graph(self, numbers: Sequence[int]) -> Graph:
         """Commits and parents of these repositories; empty before anything was fetched."""
@@ -45,6 +50,10 @@ class GitHistory:
         """Paths that these commits touch."""
         return git_history.changed_paths(self.network, shas)
 
+    def changed_files(self, shas: Sequence[str]) -> Mapping[str, Collection[str]]:
+        """Paths that each of these commits touches."""
+        return git_history.changed_files(self.network, shas)
+
     def file_ids(self, wanted: Iterable[tuple[str, str]]) -> Mapping[tuple[str, str], str]:
         """Content ids by (commit, path), without reading a content."""
         return git_network.file_ids(self.network, wanted)
@@ -53,4 +62,4 @@ class GitHistory:
         self, url: str, wanted: Iterable[tuple[str, str]]
     ) -> Mapping[tuple[str, str], str]:
         """Texts by (commit, path), fetched from `url` where they are not here."""
-        return git_network.read_files(self.network, url, wanted)
+        return git_network.read_files(self.network, url, wanted, tick=self.tick)

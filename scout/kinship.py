@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlmodel import Session
 
@@ -75,6 +75,19 @@ def kindred(session: Session, *, with_refs: bool = True) -> dict[str, Kin]:
             refs=refs.refs_of(session, place.id or 0) if with_refs else {},
         )
     return found
+
+
+def with_heads(session: Session) -> dict[str, Kin]:
+    """The engines with the one ref of each that stands for it."""
+    kin = kindred(session, with_refs=False)
+    heads = {each.repository: f"{BRANCH}{each.branch}" for each in kin.values()}
+    seen = refs.oids(session, heads.items())
+    return {
+        name: replace(each, refs={heads[each.repository]: seen[each.repository]})
+        if each.repository in seen
+        else each
+        for name, each in kin.items()
+    }
 
 
 def root_of(name: str, kin: Mapping[str, Kin]) -> str:

@@ -18,7 +18,7 @@ def views(
     """The view for each engine that moved in the chain of `root`; its graph is read once."""
     chain = [each.name for each in relatives(root, kin)]
     graph = history.graph([kin[name].repository for name in chain])
-    upstream = _upstream(graph, kin[root], seen.get(root, kin[root].refs))
+    upstream = upstream_of(graph, kin[root], seen.get(root, kin[root].refs))
     base = graph.reach([]) if upstream is None else upstream.everything
     before = {name: _patches(graph, kin[name].refs, base) for name in chain if name != root}
     after = {name: _patches(graph, seen[name], base) for name in before if name in seen}
@@ -34,7 +34,8 @@ def views(
     }
 
 
-def _upstream(graph: Graph, root: Kin, refs: Mapping[str, str]) -> Upstream | None:
+def upstream_of(graph: Graph, root: Kin, refs: Mapping[str, str]) -> Upstream | None:
+    """What forks of `root` are measured against; None where its head is not in the graph."""
     head = refs.get(f"refs/heads/{root.branch}")
     if head is None or not graph.knows(head):
         return None

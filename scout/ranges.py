@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -48,25 +49,24 @@ class RangedFile:
         http: httpx.Client,
         token: str = "",
         now: Callable[[], float] = time.monotonic,
+        whole_seconds: float = WHOLE_SECONDS,
     ) -> None:
         self._http = http
         self._url = _checked(url)
         self._home = _origin(self._url)
         self._token = token
         self._now = now
-        self._deadline = now() + WHOLE_SECONDS
+        self._whole_seconds = whole_seconds
+        self._deadline = now() + whole_seconds
         self._tag = ""
         self._takes_ranges = True
         self.size_bytes: int | None = None
-        self._first = self._ask(0, FIRST_FETCH_BYTES)
+        self._first = self._ask_in_time(0, FIRST_FETCH_BYTES)
 
     def check(self) -> None:
         """Raise where reading has taken too long."""
         if self._now() > self._deadline:
-            raise Transient(
-                f"{shown(self._url)} gave its header in more than {WHOLE_SECONDS:.0f} seconds",
-                advice="Try again, or download the file and name its path.",
-            )
+            raise self._too_slow()
 
     def fetch(self, offset: int, length: int) -> bytes:
         """These bytes; the first ones are in hand already."""
@@ -78,7 +78,33 @@ class RangedFile:
                 "not enough",
                 advice="Download the file and name its path.",
             )
-        return self._ask(offset, length)
+        return self._ask_in_time(offset, length)
+
+    def _ask_in_time(self, offset: int, length: int) -> bytes:
+        """Ask in a thread that is left behind at the deadline: httpx limits each wait, not the sum
+        of them, and a server may send its headers in drops."""
+        got: list[bytes | BaseException] = []
+
+        def ask() -> None:
+            try:
+                got.append(self._ask(offset, length))
+            except BaseException as fault:  # raised again where it was asked for
+                got.append(fault)
+
+        asking = threading.Thread(target=ask, name="ranged request", daemon=True)
+        asking.start()
+        asking.join(max(self._deadline - self._now(), 0.0))
+        if not got:
+            raise self._too_slow()
+        if isinstance(got[0], BaseException):
+            raise got[0]
+        return got[0]
+
+    def _too_slow(self) -> Transient:
+        return Transient(
+            f"{shown(self._url)} gave its header in more than {self._whole_seconds:g} seconds",
+            advice="Try again, or download the file and name its path.",
+        )
 
     def _ask(self, offset: int, length: int) -> bytes:
         with self._answer(offset, length) as answer:

@@ -29,10 +29,13 @@ KEYWORDS = (
 
 @dataclass(frozen=True)
 class GitFacts:
-    """What a fork's own history says, against upstream and against its direct parent."""
+    """What a fork's own history says, against upstream and against its direct parent.
+
+    `own_vs_parent` is None where the parent was not looked at; `branch` is where the work is.
+    """
 
     own_vs_upstream: int = 0
-    own_vs_parent: int = 0
+    own_vs_parent: int | None = 0
     hot_patches: int = 0
     own_authors: int = 0
     capabilities: tuple[str, ...] = ()
@@ -41,6 +44,17 @@ class GitFacts:
     only_syncs: bool = False
     only_bots: bool = False
     only_papers: bool = False
+    branch: str = ""
+    head: str = ""
+    parent: str = ""
+    human_tag: str = ""
+
+    @property
+    def own(self) -> int:
+        """Patches that are nobody else's, as far as it is known."""
+        if self.own_vs_parent is None:
+            return self.own_vs_upstream
+        return min(self.own_vs_upstream, self.own_vs_parent)
 
     @classmethod
     def read(cls, stored: Mapping[str, Any] | None) -> Self | None:
@@ -67,6 +81,7 @@ class Fork:
     disabled: bool = False
     human_release: bool = False
     references: int = 0
+    size_changed: bool = True
 
 
 @dataclass(frozen=True)
@@ -77,21 +92,22 @@ class Rank:
     score: float
     reasons: tuple[str, ...]
     shut_out: str = ""
+    points: tuple[tuple[float, str], ...] = ()
 
 
 def rank(fork: Fork, git: GitFacts | None, *, now: datetime) -> Rank:
     """The score of one fork."""
-    if shut_out := gate(fork):
+    if shut_out := gate(fork, git):
         return Rank(fork.full_name, 0.0, (), shut_out)
     points = [*_from_github(fork, git, now), *(_from_git(git) if git else ())]
     if git is None:
         points.append((0.0, "git has not looked at it yet"))
     total = sum(value for value, _ in points)
-    reasons = tuple(
-        f"{value:+.0f} {why}" if round(value) else why
-        for value, why in sorted(points, key=lambda each: -abs(each[0]))
-    )
-    return Rank(fork.full_name, round(min(max(total, 0.0), 100.0), 1), reasons)
+    points = [(round(value, 1), why) for value, why in points]
+    points.sort(key=lambda each: -abs(each[0]))
+    reasons = tuple(f"{value:+.0f} {why}" if round(value) else why for value, why in points)
+    score = round(min(max(total, 0.0), 100.0), 1)
+    return Rank(fork.full_name, score, reasons, points=tuple(points))
 
 
 def order(found: Rank) -> tuple[bool, float, str]:
@@ -99,7 +115,7 @@ def order(found: Rank) -> tuple[bool, float, str]:
     return (bool(found.shut_out), -found.score, found.full_name)
 
 
-def gate(fork: Fork) -> str:
+def gate(fork: Fork, git: GitFacts | None = None) -> str:
     """Why a fork cannot be worth a look, or nothing."""
     if fork.disabled:
         return "disabled by GitHub"
@@ -107,6 +123,8 @@ def gate(fork: Fork) -> str:
         return "nothing is known of its pushes"
     if fork.pushed_at <= fork.created_at:
         return "nobody ever pushed to it"
+    if git is not None and not git.own and not fork.size_changed:
+        return "its size never changed, and git found nothing of its own"
     return ""
 
 
@@ -120,7 +138,7 @@ def _from_github(fork: Fork, git: GitFacts | None, now: datetime) -> Iterable[tu
         share = min(len(hits), KEYWORD_CAP) / KEYWORD_CAP
         yield KEYWORD_POINTS * share, f"speaks of {', '.join(hits)}"
     if fork.human_release:
-        yield RELEASE_POINTS, "a release made by a person, or with files"
+        yield RELEASE_POINTS, "a tag or release made by a person, or with files"
     if fork.references:
         share = min(fork.references, REFERENCE_CAP) / REFERENCE_CAP
         yield REFERENCE_POINTS * share, f"named in {fork.references} other places"
@@ -132,13 +150,7 @@ def _from_github(fork: Fork, git: GitFacts | None, now: datetime) -> Iterable[tu
 
 
 def _from_git(git: GitFacts) -> Iterable[tuple[float, str]]:
-    own = min(git.own_vs_upstream, git.own_vs_parent)
-    share = _log_share(own, PATCH_CAP)
-    yield (
-        PATCH_POINTS * share,
-        f"{git.own_vs_parent} patches of its own beyond its parent, "
-        f"{git.own_vs_upstream} beyond upstream",
-    )
+    yield PATCH_POINTS * _log_share(git.own, PATCH_CAP), _own_patches(git)
     if git.hot_patches:
         share = min(git.hot_patches, HOT_CAP) / HOT_CAP
         yield HOT_POINTS * share, f"{git.hot_patches} of them touch what makes it fast"
@@ -159,6 +171,16 @@ def _from_git(git: GitFacts) -> Iterable[tuple[float, str]]:
         yield -PAPER_PENALTY, "only touches documents and CI"
     if git.behind is not None and git.behind > FAR_BEHIND:
         yield -BEHIND_PENALTY, f"{git.behind} commits behind upstream"
+
+
+def _own_patches(git: GitFacts) -> str:
+    parent = f"its parent {git.parent}" if git.parent else "its parent"
+    if git.own_vs_parent is None:
+        return f"{git.own_vs_upstream} patches beyond upstream; {parent} was not looked at"
+    return (
+        f"{git.own_vs_parent} patches of its own beyond {parent}, "
+        f"{git.own_vs_upstream} beyond upstream"
+    )
 
 
 def _log_share(count: int, cap: int) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -19,14 +19,20 @@ from jobs.errors import ScoutError
 from jobs.station import Station
 from jobs.store import catalog, fleet
 from jobs.tables import JobRow
+from scout.candidate_rows import candidates_due
+from scout.candidates import CandidateRound, look_at_candidates
+from scout.engine_facts import keep_engine_facts
 from scout.history import GitHistory
 from scout.loading import apply
+from scout.mention_watch import keep_mentions
 from scout.reading import load
 from scout.ref_watch import watch_refs
 from scout.standings import keep_standings
 from scout.watch import Summary, watch
 
 DEMO = "demo"
+PACKAGES, GIT = PARTS = ("packages", "git")
+CANDIDATES, CANDIDATES_MINUTES = "candidates", 1.0
 SCHEDULE = "scout"
 """The regular watching; other schedules are looks that somebody asked for."""
 
@@ -45,11 +51,27 @@ def ensure_watchlist(database: Engine, settings: Settings) -> None:
 
 
 def look_and_plan(
-    database: Engine, settings: Settings, *, on_look: Callable[[str], None] | None = None
+    database: Engine,
+    settings: Settings,
+    *,
+    parts: Collection[str] = PARTS,
+    on_look: Callable[[str], None] | None = None,
 ) -> tuple[Summary, list[JobRow]]:
-    """Look at everything once and queue what the news asks for."""
+    """Look at packages and repositories once and queue what the news asks for."""
     ensure_watchlist(database, settings)
-    releases = watch(database, now=clock.now, log=settings.logs / "pip.log", on_look=on_look)
+    summary = Summary()
+    if PACKAGES in parts:
+        summary = watch(database, now=clock.now, log=settings.logs / "pip.log", on_look=on_look)
+    if GIT in parts:
+        summary = summary.joined(_look_at_git(database, settings, on_look))
+    with writing(database) as session:
+        jobs = plan_events(session, clock.now())
+    return summary, jobs
+
+
+def _look_at_git(
+    database: Engine, settings: Settings, on_look: Callable[[str], None] | None
+) -> Summary:
     history = GitHistory(settings.network)
     moves = watch_refs(
         database,
@@ -59,10 +81,33 @@ def look_and_plan(
         on_look=on_look,
     )
     troubles = keep_standings(database, history=history, now=clock.now)
-    summary = releases.joined(moves).joined(Summary(troubles=tuple(troubles)))
-    with writing(database) as session:
-        jobs = plan_events(session, clock.now())
-    return summary, jobs
+    for keep in (keep_engine_facts, keep_mentions):
+        for problem in keep(database, history=history, now=clock.now):
+            log.warning("ranking facts not worked out", cause=problem)
+    return moves.joined(Summary(troubles=tuple(troubles)))
+
+
+def candidates_round(station: Station) -> CandidateRound | None:
+    """Look at forks that somebody pushed to; None where another round is at it."""
+    settings = station.settings
+    slot = fleet.slot_of(clock.now(), minutes=CANDIDATES_MINUTES)
+    if not settings.github_minutes or not candidates_due(station.database, clock.now()):
+        return None
+    with writing(station.database) as session:
+        if not fleet.take_slot(session, CANDIDATES, slot, clock.now()):
+            return None
+    found = look_at_candidates(station.database, network=settings.network, now=clock.now)
+    outcome = {
+        "looked": list(found.looked),
+        "new": [news.title for news in found.new],
+        "problems": [f"{t.engine}: {t.message}; {t.advice}".rstrip("; ") for t in found.troubles],
+        "left": found.left,
+    }
+    with writing(station.database) as session:
+        plan_events(session, clock.now())
+        fleet.close_slot(session, CANDIDATES, slot, {"state": "done", **outcome})
+    log.info("candidates looked at", looked=len(found.looked), new=len(found.new), left=found.left)
+    return found
 
 
 def watch_round(station: Station, schedule: str, slot: datetime) -> None:

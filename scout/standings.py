@@ -8,24 +8,22 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import Any
 
 import structlog
 from sqlalchemy import Engine
-from sqlmodel import Session
 
 from jobs.db import reading, writing
 from jobs.errors import Permanent, ScoutError
 from jobs.git import repo_url
-from jobs.git_network import BRANCH
-from jobs.store import catalog, refs
+from jobs.store import catalog
 from jobs.store.standings import keep_standing, standings
 from scout.capability import SHOWN_LIMIT, SOURCES, Capability, read_capability
 from scout.family import family_of
 from scout.history import History
-from scout.kinship import Kin, kindred, root_of
+from scout.kinship import Kin, kindred, root_of, with_heads
 from scout.lineage import Descent
 from scout.watch import Trouble
 
@@ -54,7 +52,7 @@ def keep_standings(
     """Work out the standing of every chain whose heads moved; one that fails stops no other."""
     with reading(database) as session:
         kept = {number: row.chain for number, row in standings(session).items()}
-        if not _moved(_with_heads(session), kept):
+        if not _moved(with_heads(session), kept):
             return []
         kin = kindred(session)
     troubles: list[Trouble] = []
@@ -69,19 +67,6 @@ def keep_standings(
                 Trouble(root, f"our own fault: {error!r}", "please report this, with the log")
             )
     return troubles
-
-
-def _with_heads(session: Session) -> dict[str, Kin]:
-    """The engines with the one ref of each that stands for it."""
-    kin = kindred(session, with_refs=False)
-    heads = {each.repository: f"{BRANCH}{each.branch}" for each in kin.values()}
-    seen = refs.oids(session, heads.items())
-    return {
-        name: replace(each, refs={heads[each.repository]: seen[each.repository]})
-        if each.repository in seen
-        else each
-        for name, each in kin.items()
-    }
 
 
 def _moved(kin: Mapping[str, Kin], kept: Mapping[int, str]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from jobs.db import reading
 from jobs.station import Station, reap
 from jobs.store import fleet, work
 from jobs.worker import open_station
-from scout.rounds import SCHEDULE, watch_round
+from scout.rounds import SCHEDULE, candidates_round, watch_round
 
 
 @lru_cache(maxsize=1)
@@ -37,6 +37,12 @@ def github() -> None:
     from scout.github.schedule import github_round
 
     github_round(_station())
+
+
+@shared_task(name="scout.candidates", ignore_result=True)
+def candidates() -> None:
+    """Look at forks that somebody pushed to, a few at a time."""
+    candidates_round(_station())
 
 
 @shared_task(name="scout.sweep", ignore_result=True)

@@ -178,7 +178,9 @@ class WatchList(_Table):
         if engine.family not in DRIVEN_FAMILIES:
             return f"family {engine.family} is not driven yet"
         if not any(build.via in MADE_WAYS for build in engine.builds):
-            ways = ", ".join(sorted({build.via for build in engine.builds})) or "no way to build"
+            ways = ", ".join(sorted({build.via for build in engine.builds}))
+            if not ways:
+                return "it names no [[engine.build]]"
             return f"{ways} not built yet"
         return ""
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
-from jobs.gguf.tensor_types import stored_bytes, type_name
+from jobs.gguf.tensor_types import stored_bytes
 
 
 class ValueType(IntEnum):
@@ -66,11 +66,6 @@ class Tensor:
     def size_bytes(self) -> int | None:
         """Its bytes in the file; None where the type is not known."""
         return stored_bytes(self.type_id, self.elements)
-
-    @property
-    def type_name(self) -> str:
-        """The type's name, or its number where it is not known."""
-        return type_name(self.type_id)
 
 
 @dataclass(frozen=True)

@@ -226,7 +226,9 @@ def _notes(keys: Keys, header: Header, file_name: str) -> Sequence[str]:
             "and the tensor count is a hint"
         )
     if keys.architecture == "dflash" and _dialect(keys, None) is Dialect.DFLASH_STALE:
-        notes.append("written by a stale converter: no engine loads it, convert it anew")
+        notes.append(
+            "written by a stale converter: loaders demand dflash.target_layers, convert it anew"
+        )
     if keys.count(keys.own("nextn_predict_layers")):
         notes.append("holds MTP heads: an engine that creates no nextn tensors refuses it")
     shard = shard_of(file_name)
@@ -238,6 +240,11 @@ def _notes(keys: Keys, header: Header, file_name: str) -> Sequence[str]:
             f"its name says part {shard.number} of {shard.count}, the file itself says part "
             f"{(inside[0] or 0) + 1} of {inside[1]}"
         )
+    parts = keys.count("split.count") or (shard.count if shard else 1)
+    if parts > 1:
+        notes.append(f"one of {parts} parts: sizes and tensors are those of this file alone")
+        if not keys.architecture:
+            notes.append("the facts of the model are in the first part")
     trailing = header.trailing_bytes
     if trailing is not None and trailing >= alignment_of(header.keys):
         notes.append(f"{trailing} bytes follow the last tensor")

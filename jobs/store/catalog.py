@@ -25,7 +25,8 @@ def engines(session: Session, *, retired: bool = False) -> list[EngineRow]:
 
 def engine_named(session: Session, name: str) -> EngineRow:
     """The engine of that name, retired or not."""
-    row = session.exec(select(EngineRow).where(EngineRow.name == name)).first()
+    sound = name.encode("utf-8", "replace").decode("utf-8")  # an argument may hold half a character
+    row = session.exec(select(EngineRow).where(EngineRow.name == sound)).first()
     if row is None:
         raise _unknown(session, "engine", name, col(EngineRow.name))
     return row

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from sqlmodel import Session, col, or_, select, update
+from sqlmodel import Session, col, func, or_, select, update
 
 from jobs.sightings import LinkedIssueRow, RepositoryRow
 
@@ -45,6 +45,15 @@ def repositories_named(session: Session, full_name: str) -> list[RepositoryRow]:
     return list(session.exec(query.order_by(col(RepositoryRow.id))))
 
 
+def repositories_like(session: Session, full_name: str) -> list[RepositoryRow]:
+    """Repositories under a name as a person types it, those that are there first."""
+    query = select(RepositoryRow).where(func.lower(RepositoryRow.full_name) == full_name.lower())
+    return sorted(
+        session.exec(query.order_by(col(RepositoryRow.id).desc())),
+        key=lambda row: (row.state != KNOWN, row.github_id is None),
+    )
+
+
 def repositories(
     session: Session, *, states: Collection[str] = (KNOWN,), closest_tier: int | None = None
 ) -> list[RepositoryRow]:
@@ -53,6 +62,21 @@ def repositories(
     if closest_tier is not None:
         query = query.where(col(RepositoryRow.tier) <= closest_tier)
     return list(session.exec(query.order_by(col(RepositoryRow.tier), col(RepositoryRow.id))))
+
+
+def candidates(session: Session, *, furthest_tier: int, limit: int) -> list[RepositoryRow]:
+    """Forks that no engine is built from, closest tier first, then the latest push."""
+    query = select(RepositoryRow).where(
+        RepositoryRow.state == KNOWN,
+        col(RepositoryRow.engine_id).is_(None),
+        col(RepositoryRow.github_id).is_not(None),
+        col(RepositoryRow.parent_github_id).is_not(None),
+        col(RepositoryRow.disabled).is_(False),
+        col(RepositoryRow.tier) <= furthest_tier,
+    )
+    latest = col(RepositoryRow.pushed_at).desc().nulls_last()
+    order = (col(RepositoryRow.tier), latest, col(RepositoryRow.id))
+    return list(session.exec(query.order_by(*order).limit(limit)))
 
 
 def asked_for_forks(session: Session, *, closest_tier: int) -> list[RepositoryRow]:

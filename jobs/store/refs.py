@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from sqlalchemy import tuple_
-from sqlmodel import Session, col, func, select
+from sqlmodel import Session, col, delete, func, select
 
 from jobs.sightings import RefRow, RepositoryRow, SourceStateRow
 from jobs.tables import EngineRow
@@ -31,6 +31,9 @@ def repository_of(session: Session, engine: EngineRow, now: datetime) -> Reposit
     row = row or session.exec(by_name.order_by(col(RepositoryRow.id))).first()
     if row is None:
         row = RepositoryRow(full_name=name, first_seen_at=now, last_seen_at=now)
+    elif row.engine_id is None:
+        # As a candidate only its own refs were kept; as an engine it is seen for the first time.
+        forget_refs(session, row.id or 0)
     row.engine_id, row.tier = engine.id, min(row.tier, WATCHED_TIER)
     session.add(row)
     session.flush()
@@ -53,6 +56,14 @@ def name_default_branch(session: Session, repository_id: int, name: str | None) 
     if row.default_branch != name:
         row.default_branch = name
         session.add(row)
+
+
+def tags_changed_at(session: Session, repository_id: int) -> datetime | None:
+    """When a tag of the repository last came or moved, as far as git has shown it."""
+    query = select(func.max(col(RefRow.changed_at))).where(
+        RefRow.repository_id == repository_id, col(RefRow.name).startswith("refs/tags/")
+    )
+    return session.exec(query).one()
 
 
 def refs_of(session: Session, repository_id: int) -> dict[str, str]:
@@ -96,6 +107,11 @@ def record_refs(
         if name not in seen and row.gone_at is None:
             row.gone_at = row.changed_at = now
     session.flush()
+
+
+def forget_refs(session: Session, repository_id: int) -> None:
+    """Drop all refs of a repository: its next look is a first sight."""
+    session.exec(delete(RefRow).where(col(RefRow.repository_id) == repository_id))
 
 
 def source_state(session: Session, key: str, now: datetime) -> SourceStateRow:

@@ -48,3 +48,8 @@ def forget_source_states(
         )
     )
     session.exec(delete(SourceStateRow).where(col(SourceStateRow.key).in_(before)))
+
+
+def forget_source_state(session: Session, key: str) -> None:
+    """Drop what is remembered under `key`."""
+    session.exec(delete(SourceStateRow).where(col(SourceStateRow.key) == key))

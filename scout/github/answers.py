@@ -18,6 +18,9 @@ LONGEST_RESET_SECONDS = 3660.0
 REFUSED_COOLDOWN_SECONDS = 900.0
 _SECONDARY = re.compile(r"secondary rate|abuse|rate limit", re.IGNORECASE)
 
+CORE, GRAPHQL, SEARCH = BUCKETS = ("core", "graphql", "search")
+"""GitHub counts each of these alone: one that is empty says nothing of the others."""
+
 
 class Kind(StrEnum):
     """The six things a reply can be; only MISSING may ever lead to "gone", and never alone."""
@@ -40,11 +43,12 @@ class Limit(StrEnum):
 
 @dataclass(frozen=True)
 class Quota:
-    """What a token may still ask before `reset_at`."""
+    """What a token may still ask before `reset_at`; no bucket is the one that was asked of."""
 
     limit: int
     remaining: int
     reset_at: datetime
+    bucket: str = ""
 
 
 @dataclass(frozen=True)
@@ -123,7 +127,18 @@ def read_quota(headers: Mapping[str, str], *, now: datetime) -> Quota | None:
     seconds = _reset_seconds(headers, now=now)
     if limit is None or remaining is None or seconds is None or limit <= 0:
         return None
-    return Quota(int(limit), int(max(remaining, 0)), now + timedelta(seconds=seconds))
+    told = headers.get("X-RateLimit-Resource") or ""
+    return Quota(
+        int(limit),
+        int(max(remaining, 0)),
+        now + timedelta(seconds=seconds),
+        told if told in BUCKETS else "",
+    )
+
+
+def primary_wait(headers: Mapping[str, str], *, now: datetime) -> float:
+    """How long nobody may ask once nothing is left."""
+    return (_reset_seconds(headers, now=now) or SHORTEST_COOLDOWN_SECONDS) + 1
 
 
 _REMAINING = "X-RateLimit-Remaining"
@@ -140,7 +155,7 @@ def _limit(
     if after is not None:
         return Limit.SECONDARY, after
     if _number(headers, _REMAINING) == 0:
-        return Limit.PRIMARY, (_reset_seconds(headers, now=now) or SHORTEST_COOLDOWN_SECONDS) + 1
+        return Limit.PRIMARY, primary_wait(headers, now=now)
     if status == 429 or _SECONDARY.search(text):
         return Limit.SECONDARY, None
     return None, None

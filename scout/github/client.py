@@ -18,6 +18,7 @@ from requests.adapters import HTTPAdapter
 
 from jobs import clock
 from jobs.errors import UsageError
+from scout.github import graphql
 from scout.github.answers import Answer, Kind, read_quota, sort
 
 API_VERSION = "2022-11-28"
@@ -109,7 +110,9 @@ class Client:
         self._session = GitHubSession(CONNECT_SECONDS, read_seconds)
         self._session.base_url = self.base
         self._session.adapters.clear()
-        self._session.mount(f"{self.base}/", adapter or BoundedAdapter())
+        adapter = adapter or BoundedAdapter()
+        for place in (f"{self.base}/", self.graphql_address):
+            self._session.mount(place, adapter)
         self._session.max_redirects = MOST_REDIRECTS
         self._session.headers["User-Agent"] = "forkscout (scouting of fork networks)"
         self._session.headers["X-GitHub-Api-Version"] = API_VERSION
@@ -141,7 +144,7 @@ class Client:
         now = self._now()
         try:
             items = tuple(page)
-        except exceptions.GitHubException as fault:
+        except (exceptions.GitHubException, RecursionError) as fault:
             cause = getattr(fault, "exception", fault)
             status = page.last_status or None
             return Answer(
@@ -162,6 +165,29 @@ class Client:
             moved=bool(response.history),
             quota=read_quota(response.headers, now=now),
         )
+
+    def query(self, text: str, variables: Mapping[str, Any]) -> Answer:
+        """The sorted answer to a question in GraphQL; its one item is the whole of `data`.
+
+        Never raises for what GitHub or the network does, and "missing" it never says.
+        """
+        try:
+            response = self._session.post(
+                self.graphql_address,
+                json={"query": text, "variables": dict(variables)},
+                headers={"Accept": "application/json"},
+                allow_redirects=False,
+            )
+        except requests.exceptions.RequestException as fault:
+            return Answer(Kind.NOT_KNOWN, reason=f"no readable answer ({type(fault).__name__})")
+        return graphql.sort_reply(
+            response.status_code, response.headers, response.text, now=self._now()
+        )
+
+    @property
+    def graphql_address(self) -> str:
+        """Beside the REST API; GitHub's own server for companies keeps both under `/api`."""
+        return f"{self.base.removesuffix('/v3')}/graphql"
 
     def address(self, place: str) -> str:
         """The whole address of a path; refuses one that leads to another host."""

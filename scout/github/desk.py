@@ -15,18 +15,30 @@ from jobs import clock
 from jobs.config import Settings
 from jobs.db import reading, writing
 from jobs.store import source_states
-from scout.github.answers import Answer, Kind, Limit, Quota, cooldown_until
+from scout.github.answers import (
+    CORE,
+    GRAPHQL,
+    Answer,
+    Kind,
+    Limit,
+    Quota,
+    cooldown_until,
+)
 from scout.github.client import Client
 from scout.github.governor import Tier, allows
 
 
 @dataclass(frozen=True)
 class Page:
-    """One page to be asked for; its address, parameters and token are what an ETag belongs to."""
+    """One page to be asked for; its address, parameters and token are what an ETag belongs to.
+
+    `bucket` is the quota it is charged to.
+    """
 
     place: str
     params: Mapping[str, str] = field(default_factory=dict)
     many: bool = True
+    bucket: str = CORE
 
 
 @dataclass(frozen=True)
@@ -53,15 +65,19 @@ class Desk:
     def ask(self, page: Page, tier: Tier, *, conditional: bool = True) -> Answer | Held:
         """The answer for one page, or why it was not asked for."""
         with reading(self.database) as session:
-            if held := self._held(session, tier):
+            if held := self._held(session, tier, page.bucket):
                 return held
             kept = source_states.source_state(session, self.page_key(page)) if conditional else None
             etag = kept.etag if kept else None
         answer = self.client.ask(page.place, page.params, etag=etag, many=page.many)
-        if answer.quota or answer.limit or answer.trusted:
-            with writing(self.database) as session:
-                self._account(session, answer)
-        return answer
+        return self._accounted(answer, page.bucket)
+
+    def query(self, text: str, variables: Mapping[str, Any], tier: Tier) -> Answer | Held:
+        """The answer to a question in GraphQL, or why it was not asked."""
+        with reading(self.database) as session:
+            if held := self._held(session, tier, GRAPHQL):
+                return held
+        return self._accounted(self.client.query(text, variables), GRAPHQL)
 
     def page_key(self, page: Page) -> str:
         """Under what a page's ETag is kept."""
@@ -80,36 +96,45 @@ class Desk:
         if answer.kind is Kind.PAGE:
             row.etag, row.cursor, row.status = answer.etag, facts, answer.status
 
-    def _held(self, session: Session, tier: Tier) -> Held | None:
-        cooling = source_states.source_state(session, self._cooldown)
-        if cooling and cooling.retry_at and cooling.retry_at > self.now():
-            return Held(cooling.retry_at, str(cooling.cursor.get("reason", "")))
-        quota = self.quota(session)
+    def _held(self, session: Session, tier: Tier, bucket: str) -> Held | None:
+        for key in {self._cooldown(CORE), self._cooldown(bucket)}:
+            cooling = source_states.source_state(session, key)
+            if cooling and cooling.retry_at and cooling.retry_at > self.now():
+                return Held(cooling.retry_at, str(cooling.cursor.get("reason", "")))
+        quota = self.quota(session, bucket)
         if quota is None or allows(tier, quota, now=self.now()):
             return None
         return Held(quota.reset_at, f"what is left of the quota is kept for tiers before {tier}")
 
-    def quota(self, session: Session) -> Quota | None:
-        """What the last reply to this token said of its quota."""
-        row = source_states.source_state(session, self._quota)
+    def quota(self, session: Session, bucket: str = CORE) -> Quota | None:
+        """What the last reply to this token said of one of its quotas."""
+        row = source_states.source_state(session, self._quota(bucket))
         if row is None or row.retry_at is None:
             return None
-        return Quota(int(row.cursor["limit"]), int(row.cursor["remaining"]), row.retry_at)
+        return Quota(int(row.cursor["limit"]), int(row.cursor["remaining"]), row.retry_at, bucket)
 
-    def _account(self, session: Session, answer: Answer) -> None:
+    def _accounted(self, answer: Answer, bucket: str) -> Answer:
+        if answer.quota or answer.limit or answer.trusted:
+            with writing(self.database) as session:
+                self._account(session, answer, bucket)
+        return answer
+
+    def _account(self, session: Session, answer: Answer, bucket: str) -> None:
         now = self.now()
         if answer.quota is not None:
-            row = source_states.lock_source_state(session, self._quota, now)
+            key = self._quota(answer.quota.bucket or bucket)
+            row = source_states.lock_source_state(session, key, now)
             row.cursor = {"limit": answer.quota.limit, "remaining": answer.quota.remaining}
             row.retry_at = answer.quota.reset_at
-        cooling = source_states.source_state(session, self._cooldown)
+        cooling = source_states.source_state(session, self._cooldown(CORE))
         if answer.limit is None:
             over = cooling and (cooling.retry_at is None or cooling.retry_at <= now)
             if cooling and over and cooling.failures and answer.trusted:
                 cooling.failures = 0
                 session.add(cooling)
             return
-        cooling = source_states.lock_source_state(session, self._cooldown, now)
+        stopped = bucket if answer.limit is Limit.PRIMARY else CORE
+        cooling = source_states.lock_source_state(session, self._cooldown(stopped), now)
         if cooling.retry_at is not None and cooling.retry_at > now:
             return
         cooling.failures += 1 if answer.limit is Limit.SECONDARY else 0
@@ -117,13 +142,12 @@ class Desk:
         cooling.retry_at = cooldown_until(answer, strikes=cooling.failures, now=now)
         cooling.cursor = {"reason": answer.reason, "limit": answer.limit.value}
 
-    @property
-    def _cooldown(self) -> str:
-        return f"cooldown:{self.client.identity}"
+    def _cooldown(self, bucket: str) -> str:
+        """That of the core stops all: it also holds the limits that belong to no bucket."""
+        return f"cooldown:{self.client.identity}" + ("" if bucket == CORE else f":{bucket}")
 
-    @property
-    def _quota(self) -> str:
-        return f"quota:{self.client.identity}"
+    def _quota(self, bucket: str) -> str:
+        return f"quota:{self.client.identity}" + ("" if bucket == CORE else f":{bucket}")
 
 
 def open_desk(database: Engine, settings: Settings, *, seconds: float | None = None) -> Desk:

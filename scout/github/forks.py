@@ -28,12 +28,14 @@ SMALLER_PAGES = 4
 """A page that fails again and again is asked for as this many smaller ones."""
 SMALLER_AFTER_FAILURES = 2
 LONGEST_CENSUS = timedelta(days=3)
+MOST_CENSUS_PAGES = 4000
+"""No list is that long: its pages lead in a circle."""
 
 
 def look_newest(desk: Desk, repo: Repo) -> Outcome:
     """Read the newest forks until one is known; nothing before the first whole census."""
     with reading(desk.database) as session:
-        if not _counted(session, repo):
+        if not counted(session, repo):
             return Outcome()
     first = Page(_list(repo), {"sort": "newest", "per_page": "100"})
     answer = desk.ask(first, repo.tier)
@@ -49,9 +51,11 @@ def look_newest(desk: Desk, repo: Repo) -> Outcome:
         more = desk.ask(Page(last.next_url), repo.tier, conditional=False)
         if (outcome := unanswered(more)) or not isinstance(more, Answer):
             return outcome or Outcome()
+        if more.kind is not Kind.PAGE:
+            return Outcome(failed=Answer(Kind.NOT_KNOWN, more.status, reason="a page vanished"))
         found, page, last = [*found, *read_items(more.items)], page + 1, more
     with writing(desk.database) as session:
-        new = _keep_all(session, repo, found, source=NEWEST, told=True, now=desk.now())
+        new = keep_all(session, repo, found, source=NEWEST, told=True, now=desk.now())
         desk.remember(session, first, answer)
         return Outcome(new)
 
@@ -111,6 +115,10 @@ def take_census(desk: Desk, repo: Repo) -> Outcome:
         cursor = dict(row.cursor) if row else {}
     census = Census.read(cursor, desk.now())
     while True:
+        if census.number > MOST_CENSUS_PAGES:
+            _save(desk, key, {k: v for k, v in cursor.items() if k != "census"})
+            endless = Answer(Kind.NOT_KNOWN, 200, reason="its list of forks has no end")
+            return Outcome(tuple(new), failed=endless)
         page = census.page(repo)
         answer = desk.ask(page, CENSUS_TIER)
         if (outcome := unanswered(answer)) or not isinstance(answer, Answer):
@@ -119,6 +127,8 @@ def take_census(desk: Desk, repo: Repo) -> Outcome:
             return Outcome(tuple(new), outcome.held, outcome.failed) if outcome else Outcome()
         if answer.kind in (Kind.MISSING, Kind.BLOCKED):
             return Outcome(tuple(new), note=f"{repo.full_name}: {answer.reason}")
+        if answer.kind is Kind.EMPTY:
+            return Outcome(tuple(new))  # of an empty repository, or in the middle of a list: no end
         with writing(desk.database) as session:
             state = source_states.lock_source_state(session, key, desk.now())
             told = bool(cursor.get("counted_at"))
@@ -150,13 +160,13 @@ def _take(
         desk.remember(session, page, answer)
         return kept.get("next"), ()
     found = read_items(answer.items)
-    new = _keep_all(session, repo, found, source=CENSUS, told=told, now=desk.now())
+    new = keep_all(session, repo, found, source=CENSUS, told=told, now=desk.now())
     ids = [facts.github_id for facts in found]
     desk.remember(session, page, answer, ids=ids, next=answer.next_url)
     return answer.next_url, new
 
 
-def _keep_all(
+def keep_all(
     session: Session,
     repo: Repo,
     found: Iterable[RepositoryFacts],
@@ -165,14 +175,18 @@ def _keep_all(
     told: bool,
     now: datetime,
 ) -> tuple[Happening, ...]:
+    """Write what was seen of a repository's forks; new ones are events where they are `told`."""
     found = list(found)
     known = forks.known_ids(session, [facts.github_id for facts in found])
     above = forks.depth_of(session, repo.github_id)
     place = Place(repo.github_id, repo.root_id, None if above is None else above + 1)
     new: list[Happening] = []
     for facts in found:
-        row, changed = keep(session, known.get(facts.github_id), facts, place=place, now=now)
-        if facts.github_id not in known:
+        before = known.get(facts.github_id)
+        if before and before.tier <= Tier.WATCHED and before.state != forks.KNOWN:
+            continue  # whether it is back its own page says, which is looked at too
+        row, changed = keep(session, before, facts, place=place, now=now)
+        if before is None:
             changed = [_new_fork(repo, facts, place)] if told or _younger(facts, repo) else []
         elif row.tier > Tier.CANDIDATE:
             changed = []
@@ -221,7 +235,8 @@ def _count_missing(
     return tuple(new)
 
 
-def _counted(session: Session, repo: Repo) -> bool:
+def counted(session: Session, repo: Repo) -> bool:
+    """Whether the whole list of forks was read once, so that a fork nobody knows is new."""
     row = source_states.source_state(session, f"{CENSUS}:{repo.github_id}")
     return bool(row and row.cursor.get("counted_at"))
 

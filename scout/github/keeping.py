@@ -38,7 +38,7 @@ def keep(
     news: list[Happening] = []
     if row is None:
         row = RepositoryRow(full_name=facts.full_name, first_seen_at=now, last_seen_at=now)
-        row.facts = {"first_size_kib": facts.size_kib}
+        row.facts = {} if facts.size_kib is None else {"first_size_kib": facts.size_kib}
     else:
         before = Before(row.full_name, row.default_branch, row.archived, row.state)
         news = changes(before, facts, moved=moved)
@@ -49,9 +49,11 @@ def keep(
     row.description, row.stars = facts.description, facts.stars
     row.forks_count = facts.forks_count
     row.archived, row.disabled = facts.archived, facts.disabled
-    row.created_at, row.pushed_at = facts.created_at, facts.pushed_at
+    row.created_at = facts.created_at or row.created_at
+    row.pushed_at = facts.pushed_at or row.pushed_at
     rest = {k: v for k, v in row.facts.items() if k != MISSED_SINCE}
-    row.facts = {**rest, "owner": facts.owner, "size_kib": facts.size_kib}
+    size = {} if facts.size_kib is None else {"size_kib": facts.size_kib}
+    row.facts = {**rest, "owner": facts.owner, **size}
     row.state, row.misses, row.last_seen_at = forks.KNOWN, 0, now
     if row.tier != Tier.WATCHED or row.engine_id is not None:
         row.tier = tier_of(

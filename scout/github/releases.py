@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from scout.fork_facts import is_bot
 from scout.github.base import Happening, Repo
 from scout.github.desk import Page
 from scout.github.governor import Pace, Tier
 from scout.github.lists import Item, Judged, Seen
 from scout.github.texts import NAME_LENGTH, moment, number, part, plain
+from scout.ref_news import AUTO_BUILD
 
 NAME = "github_releases"
 PACE = Pace({Tier.CHAIN: 5, Tier.WATCHED: 60})
@@ -19,6 +21,7 @@ REMEMBERED = 300
 ASSETS_WATCHED = 40
 """Files of the newest so many releases are compared; older ones hardly ever change."""
 MOST_ASSETS = 200
+AUTHOR = ("author", "login")
 
 
 def first_page(repo: Repo, _cursor: Mapping[str, Any]) -> Page:
@@ -57,10 +60,22 @@ def judge(seen: Seen) -> Judged:
             news.append(_published(repo, item, release_id, published, assets))
         elif before is not None and before != now_files:
             news.append(_changed(repo, item, release_id, assets, before, now_files))
+    people = _of_a_person(seen.items) or cursor.get("human", "")
     ids = sorted({*known, *read}, reverse=True)[:REMEMBERED]
     kept = {key: files[key] for key in sorted(files, key=int, reverse=True)[:ASSETS_WATCHED]}
     news.sort(key=lambda each: each.happened_at or now)
-    return Judged({"since": since.isoformat(), "ids": ids, "files": kept}, tuple(news))
+    remembered = {"since": since.isoformat(), "ids": ids, "files": kept, "human": people}
+    return Judged(remembered, tuple(news))
+
+
+def _of_a_person(items: Sequence[Item]) -> str:
+    """The tag of the newest release that a person made, or that brings files; "" for none."""
+    for item in items:
+        tag, author = (plain(part(item, *path), NAME_LENGTH) for path in (("tag_name",), AUTHOR))
+        automatic = AUTO_BUILD.fullmatch(tag) or is_bot(author)
+        if tag and item.get("draft") is not True and (not automatic or _assets(item)):
+            return tag
+    return ""
 
 
 def _assets(item: Item) -> list[dict[str, Any]]:
@@ -84,7 +99,7 @@ def _facts(item: Item, release_id: int, assets: list[dict[str, Any]]) -> dict[st
         "tag_name": plain(item.get("tag_name"), NAME_LENGTH),
         "target": plain(item.get("target_commitish"), NAME_LENGTH),
         "name": plain(item.get("name"), NAME_LENGTH),
-        "author": plain(part(item, "author", "login"), NAME_LENGTH) or None,
+        "author": plain(part(item, *AUTHOR), NAME_LENGTH) or None,
         "prerelease": item.get("prerelease") is True,
         "assets": assets,
     }

@@ -13,8 +13,8 @@ from scout.github.answers import Answer, Kind
 from scout.github.base import Happening, Outcome, Repo, record, unanswered
 from scout.github.desk import Desk, Page
 from scout.github.governor import Pace, Tier
-from scout.github.keeping import Place, keep, miss
-from scout.github.repository_facts import RepositoryFacts, blocked, read_facts
+from scout.github.keeping import MISSED_SINCE, Place, keep, miss
+from scout.github.repository_facts import AWAY, RepositoryFacts, blocked, read_facts, returned
 
 NAME = "github_repositories"
 PACE = Pace({Tier.CHAIN: 15, Tier.WATCHED: 60})
@@ -64,6 +64,12 @@ def _not_shown(
 ) -> Outcome:
     now, news = desk.now(), list[Happening]()
     if answer.kind is Kind.UNCHANGED:
+        if row.state in AWAY:
+            was, row.state = row.state, forks.KNOWN
+            news.append(
+                returned(row.github_id or 0, row.full_name, was=was, pushed_at=row.pushed_at)
+            )
+        row.facts = {k: v for k, v in row.facts.items() if k != MISSED_SINCE}
         row.misses, row.last_seen_at = 0, now
         desk.remember(session, wanted.page, answer)
     elif answer.kind is Kind.BLOCKED:

@@ -11,6 +11,7 @@ from scout.github.base import Happening
 from scout.github.texts import DESCRIPTION_LENGTH, NAME_LENGTH, moment, number, part, plain
 from scout.github.texts import repo_name as checked_name
 
+AWAY = ("gone", "blocked")
 GONE_AFTER_MISSES = 3
 GONE_AFTER = timedelta(hours=24)
 
@@ -28,7 +29,7 @@ class RepositoryFacts:
     forks_count: int
     archived: bool
     disabled: bool
-    size_kib: int
+    size_kib: int | None
     created_at: datetime | None
     pushed_at: datetime | None
     parent_id: int | None = None
@@ -50,7 +51,7 @@ def read_facts(item: Mapping[str, Any]) -> RepositoryFacts | None:
         forks_count=number(item.get("forks_count")) or 0,
         archived=item.get("archived") is True,
         disabled=item.get("disabled") is True,
-        size_kib=number(item.get("size")) or 0,
+        size_kib=number(item.get("size")),
         created_at=moment(item.get("created_at")),
         pushed_at=moment(item.get("pushed_at")),
         parent_id=number(part(item, "parent", "id")),
@@ -86,15 +87,19 @@ def changes(before: Before, after: RepositoryFacts, *, moved: bool = False) -> l
         change = "archived" if after.archived else "unarchived"
         when = after.pushed_at.isoformat() if after.pushed_at else "never pushed"
         found.append(_change(repo_id, change, when, f"{name} was {change}", {}))
-    if before.state in ("gone", "blocked"):
-        when = after.pushed_at.isoformat() if after.pushed_at else "never pushed"
-        title = f"{name} is there again"
-        found.append(_change(repo_id, "returned", when, title, {"was": before.state}))
+    if before.state in AWAY:
+        found.append(returned(repo_id, name, was=before.state, pushed_at=after.pushed_at))
     if before.default_branch and after.default_branch not in (None, before.default_branch):
         title = f"{name} made {after.default_branch} its default branch"
         facts = {"old_branch": before.default_branch, "new_branch": after.default_branch}
         found.append(_change(repo_id, "default_changed", str(after.default_branch), title, facts))
     return found
+
+
+def returned(repo_id: int, name: str, *, was: str, pushed_at: datetime | None) -> Happening:
+    """The repository can be seen again."""
+    when = pushed_at.isoformat() if pushed_at else "never pushed"
+    return _change(repo_id, "returned", when, f"{name} is there again", {"was": was})
 
 
 def gone(repo_id: int, name: str, since: datetime) -> Happening:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -13,11 +13,11 @@ from jobs.errors import UsageError, did_you_mean
 from jobs.sightings import SourceStateRow
 from jobs.store import source_states
 from scout.github import forks as fork_lists
-from scout.github import linked, repositories
+from scout.github import linked, pushes, repositories, search
 from scout.github.answers import Answer, Kind, backoff_until
 from scout.github.base import Happening, Outcome, record
 from scout.github.desk import Desk
-from scout.github.visits import SOURCES, Visit, visits_of
+from scout.github.visits import FOR_TOKENS_ONLY, SOURCES, Visit, visits_of
 
 DEGRADED_AFTER = 3
 """Rounds in a row in which a source had no answer at all before we say so."""
@@ -30,13 +30,17 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class Round:
-    """What a round did: places looked at, events, what had no answer, and who waits for whom."""
+    """What a round did: places looked at, events, what had no answer, and who waits for whom.
+
+    `remarks` are no trouble, and each is made once.
+    """
 
     looked: int = 0
     new: tuple[Happening, ...] = ()
     troubles: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
     requests: int = 0
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass
@@ -51,23 +55,31 @@ class _Tally:
     reasons: list[str] = field(default_factory=list)
 
 
-def checked(source: str) -> tuple[str, ...]:
-    """The names of sources that one word of a person means."""
+def checked(source: str, *, besides: Collection[str] = ()) -> tuple[str, ...]:
+    """The names of sources that one word of a person means; `besides` are words of others."""
     if source == "github":
         return SOURCES
-    if source == fork_lists.NEWEST:
-        return (repositories.NAME, fork_lists.NEWEST, fork_lists.CENSUS)
+    if source in (fork_lists.NEWEST, pushes.NAME):
+        return (repositories.NAME, fork_lists.CENSUS, source)
     if source not in SOURCES:
         raise UsageError(
-            f"unknown source {source[:80]!r}", advice=did_you_mean(source, [*SOURCES, "github"])
+            f"unknown source {source[:80]!r}",
+            advice=did_you_mean(source, [*SOURCES, "github", *besides]),
         )
-    return (source,) if source == linked.NAME else (repositories.NAME, source)
+    alone = source in (linked.NAME, search.NAME)
+    return (source,) if alone else (repositories.NAME, source)
 
 
-def look_around(desk: Desk, sources: Collection[str] = SOURCES, *, force: bool = False) -> Round:
+def look_around(
+    desk: Desk,
+    sources: Collection[str] = SOURCES,
+    *,
+    force: bool = False,
+    on_look: Callable[[str], None] | None = None,
+) -> Round:
     """Look at everything that is due; with `force`, at everything.
 
-    Cool-downs and the quota hold in either case.
+    Cool-downs and the quota hold in either case. `on_look` hears of each place before it is asked.
     """
     before = desk.client.requests_made
     new: list[Happening] = []
@@ -83,8 +95,10 @@ def look_around(desk: Desk, sources: Collection[str] = SOURCES, *, force: bool =
             if desk.is_late():
                 break
             state = states.get(visit.key)
-            if not force and state and state.retry_at and state.retry_at > desk.now():
+            if not force and state and not _is_due(visit, state, desk.now()):
                 continue
+            if on_look is not None:
+                on_look(f"{visit.name} ({source})")
             outcome = _visit(desk, visit)
             looked += outcome.held is None
             new += outcome.new
@@ -109,7 +123,29 @@ def look_around(desk: Desk, sources: Collection[str] = SOURCES, *, force: bool =
         tuple(notes),
         tuple(f"{source}: {why}" for source, why in waiting.items()),
         desk.client.requests_made - before,
+        _remarks(desk, sources),
     )
+
+
+def _is_due(visit: Visit, state: SourceStateRow, now: datetime) -> bool:
+    if state.retry_at is None or state.retry_at <= now:
+        return True
+    stirred = visit.stirred_at is not None and visit.stirred_at > state.updated_at
+    return stirred and not state.failures
+
+
+def _remarks(desk: Desk, sources: Collection[str]) -> tuple[str, ...]:
+    """What works only with a token is said once, and again after a token was there."""
+    said = []
+    with writing(desk.database) as session:
+        for source in (name for name in FOR_TOKENS_ONLY if name in sources):
+            state = source_states.lock_source_state(session, f"source:{source}", desk.now())
+            skipped = desk.client.anonymous
+            if skipped and not state.cursor.get("skipped"):
+                said.append(f"{source} needs a token (FORKSCOUT_GITHUB_TOKEN) and is left out")
+            if skipped != bool(state.cursor.get("skipped")):
+                state.cursor = {**state.cursor, "skipped": skipped}
+    return tuple(said)
 
 
 def _visit(desk: Desk, visit: Visit) -> Outcome:

@@ -39,6 +39,7 @@ def github_round(station: Station) -> Round | None:
             "new": [each.title for each in found.new],
             "problems": list(found.troubles),
             "waiting": list(found.waiting),
+            "remarks": list(found.remarks),
         }
         fleet.close_slot(session, SCHEDULE, slot, outcome)
     log.info("github watched", looked=found.looked, requests=found.requests, new=len(found.new))

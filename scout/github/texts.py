@@ -56,7 +56,7 @@ def moment(value: object) -> datetime | None:
     return found if found.tzinfo else None
 
 
-def part(item: Mapping[str, Any], *path: str) -> Any:
+def part(item: Any, *path: str) -> Any:
     """A value deep in an item; None where any step of the way is missing or null."""
     found: Any = item
     for key in path:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 
 from sqlmodel import Session
 
-from jobs.store import catalog, forks
+from jobs.sightings import RepositoryRow
+from jobs.store import catalog, forks, refs
 from scout.github import forks as fork_lists
-from scout.github import issues, linked, pulls, releases, repositories
+from scout.github import issues, linked, pulls, pushes, releases, repositories, search
 from scout.github.base import Outcome, Repo
 from scout.github.desk import Desk
 from scout.github.governor import Pace, Tier
@@ -26,12 +28,16 @@ SOURCES = (
     issues.NAME,
     fork_lists.NEWEST,
     fork_lists.CENSUS,
+    pushes.NAME,
+    search.NAME,
 )
+FOR_TOKENS_ONLY = (pushes.NAME,)
+"""GitHub answers these to nobody without a token."""
 
 
 @dataclass(frozen=True)
 class Visit:
-    """One thing to look at."""
+    """One thing to look at; when something `stirred_at` it since, it does not wait for its time."""
 
     source: str
     key: str
@@ -39,14 +45,19 @@ class Visit:
     tier: Tier
     pace: Pace
     look: Callable[[], Outcome]
+    stirred_at: datetime | None = None
 
 
 def visits_of(session: Session, desk: Desk, source: str) -> Iterator[Visit]:
     """What a source may look at, the closest tier first."""
+    if source in FOR_TOKENS_ONLY and desk.client.anonymous:
+        return
     if source == linked.NAME:
         yield from _to_linked(session, desk)
     elif source == repositories.NAME:
         yield from _to_repositories(session, desk)
+    elif source == search.NAME:
+        yield from _to_searches(session, desk)
     elif source in _LISTS:
         yield from _to_lists(session, desk, _LISTS[source])
     else:
@@ -69,25 +80,44 @@ def _to_repositories(session: Session, desk: Desk) -> Iterator[Visit]:
 
 
 def _to_lists(session: Session, desk: Desk, source: ListSource) -> Iterator[Visit]:
-    repos = _closely_watched(session)
-    ours = frozenset(each.github_id for each in repos)
-    for repo in repos:
+    rows = _closely_watched(session)
+    ours = frozenset(row.github_id for row in rows if row.github_id)
+    for row in rows:
+        repo = Repo.of(row)
         key = f"{source.NAME}:{repo.github_id}"
         look = partial(walk, desk, source, repo, _interest(session, repo, ours))
         if repo.tier in source.PACE.minutes:
-            yield Visit(source.NAME, key, repo.full_name, repo.tier, source.PACE, look)
+            stirred_at = refs.tags_changed_at(session, row.id or 0) if source is releases else None
+            yield Visit(source.NAME, key, repo.full_name, repo.tier, source.PACE, look, stirred_at)
 
 
 def _to_forks(session: Session, desk: Desk, source: str) -> Iterator[Visit]:
-    newest = source == fork_lists.NEWEST
-    pace = fork_lists.NEWEST_PACE if newest else fork_lists.CENSUS_PACE
-    look = fork_lists.look_newest if newest else fork_lists.take_census
-    for repo in map(Repo.of, forks.asked_for_forks(session, closest_tier=Tier.WATCHED)):
+    pace, look = _FORKS[source]
+    retired = _retired(session)
+    for row in forks.asked_for_forks(session, closest_tier=Tier.WATCHED):
+        repo = Repo.of(row)
+        alike_only = row.facts.get(search.UNLINKED) and row.tier > Tier.WATCHED
+        childless = source == pushes.NAME and not row.forks_count
+        if row.engine_id in retired or alike_only or childless:
+            continue
         key = f"{source}:{repo.github_id}"
         if repo.tier in pace.minutes:
             yield Visit(source, key, repo.full_name, repo.tier, pace, partial(look, desk, repo))
 
 
+def _to_searches(session: Session, desk: Desk) -> Iterator[Visit]:
+    watched = [engine for engine in catalog.engines(session) if engine.repo]
+    families = dict.fromkeys(engine.family for engine in watched)
+    for each in search.searches(families, [engine.repo or "" for engine in watched]):
+        look = partial(search.look, desk, each)
+        yield Visit(search.NAME, each.key, each.name, Tier.EVERYTHING, search.PACE, look)
+
+
+_FORKS: dict[str, tuple[Pace, Callable[[Desk, Repo], Outcome]]] = {
+    fork_lists.NEWEST: (fork_lists.NEWEST_PACE, fork_lists.look_newest),
+    fork_lists.CENSUS: (fork_lists.CENSUS_PACE, fork_lists.take_census),
+    pushes.NAME: (pushes.PACE, pushes.look),
+}
 _LISTS: dict[str, ListSource] = {
     releases.NAME: releases,
     pulls.NAME: pulls,
@@ -110,9 +140,15 @@ def _wanted(session: Session) -> Iterator[Wanted]:
             yield Wanted(row.full_name, None, row.github_id, Tier(row.tier))
 
 
-def _closely_watched(session: Session) -> list[Repo]:
+def _closely_watched(session: Session) -> list[RepositoryRow]:
+    retired = _retired(session)
     rows = forks.repositories(session, closest_tier=Tier.WATCHED)
-    return [Repo.of(row) for row in rows if row.github_id]
+    return [row for row in rows if row.github_id and row.engine_id not in retired]
+
+
+def _retired(session: Session) -> frozenset[int | None]:
+    """Engines that nobody watches any more; their repositories keep their tier for the day."""
+    return frozenset(row.id for row in catalog.engines(session, retired=True) if row.retired)
 
 
 def _interest(session: Session, repo: Repo, ours: frozenset[int]) -> Interest:

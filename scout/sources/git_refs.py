@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Set
 from pathlib import Path
 
 from jobs import git_network
@@ -17,6 +18,15 @@ def watches(engine: Watched) -> bool:
 def look(engine: Watched, *, network: Path, number: int) -> RefsSeen:
     """What the branches and tags are now; their history is in the network when this returns."""
     found = git_network.update(network, repo_url(engine.repo or ""), number)
+    return RefsSeen(found.commits, found.refused)
+
+
+def look_at_candidate(
+    repo: str, *, network: Path, number: int, known: Set[str], tick: Callable[[], None]
+) -> RefsSeen:
+    """What a fork nobody builds shows now; where it stands at known commits, by its list alone."""
+    url = repo_url(repo)
+    found = git_network.update(network, url, number, known=known, candidate=True, tick=tick)
     return RefsSeen(found.commits, found.refused)
 
 

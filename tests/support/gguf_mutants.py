@@ -106,7 +106,7 @@ class Tally:
                 return piece
             return piece + bytes(max(min(length, mutant.size_bytes - offset) - len(piece), 0))
 
-        begun = time.perf_counter()
+        begun = time.process_time()
         try:
             header = read_header(fetch, size_bytes=mutant.size_bytes, depth=mutant.depth)
             facts_of(header, file_name="model-Q4_K_M-00001-of-00002.gguf")
@@ -115,4 +115,4 @@ class Tally:
             self.refused += 1
             words = [word for word in refused.detail.split() if word.isalpha()]
             self.reasons[" ".join(words[-4:])] += 1
-        self.slowest_seconds = max(self.slowest_seconds, time.perf_counter() - begun)
+        self.slowest_seconds = max(self.slowest_seconds, time.process_time() - begun)

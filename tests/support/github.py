@@ -1,4 +1,4 @@
-"""A stand-in for GitHub's REST API on loopback: it keeps state, counts quota, fails on request."""
+"""A stand-in for GitHub's API on loopback: it keeps state, counts quota, fails on request."""
 
 from __future__ import annotations
 
@@ -7,70 +7,18 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-import requests
+from support import github_buckets as buckets
 from support import github_json as make
-
-from scout.github.client import BoundedAdapter
+from support.github_wire import Asked, Fault, Reply, ToLoopback, write_reply
 
 API = make.API
-
-
-class ToLoopback(BoundedAdapter):
-    """Leads GitHub's address to the stand-in and every other address nowhere."""
-
-    def __init__(self, base: str, **limits: float) -> None:
-        self.base = base
-        super().__init__(**limits)
-
-    def send(self, request: requests.PreparedRequest, *args: Any, **kwargs: Any) -> Any:
-        url = request.url or ""
-        if not url.startswith(f"{API}/"):
-            raise requests.exceptions.ConnectionError(f"a test must not ask {url}")
-        request.url = self.base + url.removeprefix(API)
-        return super().send(request, *args, **{**kwargs, "proxies": {}})
-
-
-@dataclass
-class Fault:
-    """What happens, so many times, to requests whose path and query match `where`."""
-
-    where: str
-    times: int = 1
-    status: int = 200
-    body: bytes | None = None
-    headers: dict[str, str] = field(default_factory=dict)
-    change: Callable[[Any], Any] | None = None
-    header_seconds: float = 0.0
-    byte_seconds: float = 0.0
-    cut_after: int | None = None
-
-
-@dataclass(frozen=True)
-class Asked:
-    """One request and what became of it."""
-
-    path: str
-    status: int
-    charged: bool
-    authorization: str | None
-    if_none_match: str | None
-
-
-@dataclass(frozen=True)
-class Reply:
-    """What was answered, by the path of GitHub's description, for the judge."""
-
-    template: str
-    status: int
-    body: Any
+__all__ = ["API", "Asked", "Fault", "GitHub", "Reply", "ToLoopback"]
 
 
 class GitHub:
@@ -79,6 +27,7 @@ class GitHub:
     def __init__(self, *, limit: int = 5000, public: str = API) -> None:
         self.public = public
         self.limit = self.remaining = limit
+        self.others = {"graphql": [limit, limit], "search": [30, 30]}
         self.clock_skew_seconds = 0
         self.repos: dict[int, dict[str, Any]] = {}
         self.names: dict[str, int] = {}
@@ -115,8 +64,8 @@ class GitHub:
 
     @property
     def charged(self) -> int:
-        """Requests that cost quota."""
-        return sum(each.charged for each in self.asked)
+        """Requests that cost quota of the REST API."""
+        return sum(each.charged for each in self.asked if each.bucket == "core")
 
     def add(
         self, github_id: int, full_name: str, *, parent: int | None = None, **facts: Any
@@ -161,6 +110,10 @@ class GitHub:
         """Status, body, the path's name in GitHub's description, and further headers."""
         if path == "/rate_limit":
             return 200, self._rate_limit(), "/rate_limit", {}
+        if path == buckets.SEARCH:
+            shown = {k: v for k, v in self.repos.items() if k not in self.status_of}
+            body, more = buckets.search(shown, query, self.public)
+            return 200, body, buckets.SEARCH, more
         found = re.fullmatch(r"/repositories/(\d+)(/.*)?", path)
         by_name = re.fullmatch(r"/repos/([^/]+/[^/]+)(/.*)?", path)
         if found:
@@ -260,13 +213,42 @@ class GitHub:
                 with suppress(BrokenPipeError, ConnectionResetError):
                     hub._serve(self)
 
+            def do_POST(self) -> None:
+                question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                with suppress(BrokenPipeError, ConnectionResetError):
+                    hub._serve(self, question)
+
         return Handler
 
-    def _serve(self, handler: BaseHTTPRequestHandler) -> None:
+    def _question(
+        self, question: dict[str, Any], signed: bool
+    ) -> tuple[int, Any, str, dict[str, str]]:
+        if not signed:
+            return 401, {"message": "This endpoint requires you to be authenticated."}, "", {}
+        left = self.others["graphql"][1]
+        shown = {k: v for k, v in self.parents.items() if k not in self.status_of}
+        body = buckets.forks_by_push(self.repos, shown, question, left)
+        return 200, body, buckets.GRAPHQL, {}
+
+    def _charge(self, bucket: str, cost: bool) -> tuple[int, int]:
+        if bucket == "core":
+            self.remaining -= cost
+            return self.limit, self.remaining
+        self.others[bucket][1] -= cost
+        limit, remaining = self.others[bucket]
+        return limit, remaining
+
+    def _serve(
+        self, handler: BaseHTTPRequestHandler, question: dict[str, Any] | None = None
+    ) -> None:
         parts = urlsplit(handler.path)
         query = dict(parse_qsl(parts.query))
         fault = self._fault(handler.path) or Fault("")
-        status, body, template, headers = self.answer(parts.path, query)
+        token = handler.headers.get("Authorization")
+        if question is None:
+            status, body, template, headers = self.answer(parts.path, query)
+        else:
+            status, body, template, headers = self._question(question, token is not None)
         if fault.status != 200:
             status, body = fault.status, {"message": "scripted", "status": str(fault.status)}
             headers = {}
@@ -275,54 +257,25 @@ class GitHub:
         if fault.change is not None:
             body = fault.change(body)
         raw = fault.body if fault.body is not None else json.dumps(body).encode()
-        token = handler.headers.get("Authorization")
         etag = f'W/"{hashlib.sha256(raw + (token or "").encode()).hexdigest()[:32]}"'
         given = handler.headers.get("If-None-Match")
-        if status == 200:
+        if status == 200 and question is None:
             headers["ETag"] = etag
             if given == etag:
                 status, raw = 304, b""
         charged = status != 304 or token is None
-        self.remaining -= charged
-        self.asked.append(Asked(handler.path, status, charged, token, given))
+        bucket = buckets.bucket_of(parts.path)
+        limit, remaining = self._charge(bucket, charged)
+        version = handler.headers.get("X-GitHub-Api-Version")
+        self.asked.append(Asked(handler.path, status, charged, token, given, bucket, version))
         now = int(time.time()) + self.clock_skew_seconds
         rates = {
-            "X-RateLimit-Limit": str(self.limit),
-            "X-RateLimit-Remaining": str(max(self.remaining, 0)),
+            "X-RateLimit-Limit": str(limit),
+            "X-RateLimit-Remaining": str(max(remaining, 0)),
             "X-RateLimit-Reset": str(now + 1800),
-            "X-RateLimit-Resource": "core",
+            "X-RateLimit-Resource": bucket,
             "Date": time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(now)),
         }
         everything = {"Content-Type": "application/json; charset=utf-8", **rates, **headers}
         everything |= fault.headers
-        self._write(handler, status, raw, everything, fault)
-
-    def _write(
-        self,
-        handler: BaseHTTPRequestHandler,
-        status: int,
-        raw: bytes,
-        headers: dict[str, str],
-        fault: Fault,
-    ) -> None:
-        if fault.header_seconds:
-            time.sleep(fault.header_seconds)
-        handler.send_response_only(status)
-        for name, value in headers.items():
-            if value:
-                handler.send_header(name, value)
-        if status not in (204, 304):
-            handler.send_header("Content-Length", str(len(raw)))
-        handler.end_headers()
-        if fault.cut_after is not None:
-            handler.wfile.write(raw[: fault.cut_after])
-            handler.wfile.flush()
-            handler.close_connection = True
-            return
-        if not fault.byte_seconds:
-            handler.wfile.write(raw)
-            return
-        for start in range(len(raw)):
-            handler.wfile.write(raw[start : start + 1])
-            handler.wfile.flush()
-            time.sleep(fault.byte_seconds)
+        write_reply(handler, status, raw, everything, fault)

@@ -1,4 +1,4 @@
-"""GitHub's own OpenAPI description as a judge of the stand-in; fetched for a test, never kept."""
+"""GitHub's own descriptions as judges of the stand-in; fetched for a test, never kept."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
+from graphql import GraphQLSchema, build_schema, graphql_sync
 from openapi_schema_validator import OAS30Validator, oas30_format_checker
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT4
@@ -15,6 +16,8 @@ from referencing.jsonschema import DRAFT4
 PACKAGE = "@octokit/openapi@23.0.2"
 MEMBER = "package/generated/api.github.com.json"
 SPEC = "urn:github"
+GRAPHQL_PACKAGE = "@octokit/graphql-schema@15.26.1"
+GRAPHQL_MEMBER = "package/schema.graphql"
 
 
 class Judge:
@@ -40,19 +43,69 @@ class Judge:
         )
         return [f"{list(e.absolute_path)}: {e.message[:200]}" for e in validator.iter_errors(body)]
 
+    def offered(self, path: str) -> dict[str, Any]:
+        """What may be asked of a path: the schema of each parameter, by name."""
+        found = {}
+        for each in self.spec["paths"][path]["get"]["parameters"]:
+            if "$ref" in each:
+                each = self.spec["components"]["parameters"][each["$ref"].rpartition("/")[2]]
+            found[each["name"]] = each["schema"]
+        return found
+
+
+class GraphQLJudge:
+    """Says what is wrong with a question or with what was answered to it."""
+
+    def __init__(self, schema: GraphQLSchema) -> None:
+        self._schema = schema
+
+    def complaints(self, question: str, variables: dict[str, Any], reply: Any) -> list[str]:
+        """Nothing where GitHub's types, filled with the reply's own data, answer the same."""
+        root = {**reply["data"], "repository": _typed(reply["data"]["repository"])}
+        found = graphql_sync(self._schema, question, root, variable_values=variables)
+        wrong = [error.message[:200] for error in found.errors or []]
+        if not wrong and found.data != reply["data"]:
+            wrong.append("holds what was not asked for, or lacks what was")
+        return wrong
+
+
+def _typed(repository: Any) -> Any:
+    """With the one type named that GitHub's description leaves open: what a branch points to."""
+    nodes = [
+        {**node, "defaultBranchRef": {**branch, "target": {**branch["target"], **_COMMIT}}}
+        if node and (branch := node["defaultBranchRef"])
+        else node
+        for node in repository["forks"]["nodes"]
+    ]
+    return {**repository, "forks": {**repository["forks"], "nodes": nodes}}
+
+
+_COMMIT = {"__typename": "Commit"}
+
 
 def fetch(folder: Path) -> Judge:
     """The judge of the published package; only the one file is unpacked, into memory."""
-    words = ["npm", "pack", PACKAGE, "--silent", "--pack-destination", str(folder)]
+    return Judge(json.loads(_packed(folder, PACKAGE, MEMBER)))
+
+
+def fetch_graphql(folder: Path) -> GraphQLJudge:
+    """The judge of questions in GraphQL."""
+    text = _packed(folder, GRAPHQL_PACKAGE, GRAPHQL_MEMBER).decode()
+    return GraphQLJudge(build_schema(text, assume_valid=True))
+
+
+def _packed(folder: Path, published: str, path: str) -> bytes:
+    words = ["npm", "pack", published, "--silent", "--pack-destination", str(folder)]
     subprocess.run(words, cwd=folder, check=True, capture_output=True, timeout=300)
     (archive,) = folder.glob("*.tgz")
     with tarfile.open(archive) as package:
-        member = package.extractfile(MEMBER)
+        member = package.extractfile(path)
         assert member is not None
-        spec = json.load(member)
+        content = member.read()
     archive.unlink()
-    return Judge(spec)
+    return content
 
 
 def _is_ours(path: str) -> bool:
-    return path == "/rate_limit" or path.startswith("/repos/{owner}/{repo}")
+    alone = ("/rate_limit", "/search/repositories")
+    return path in alone or path.startswith("/repos/{owner}/{repo}")

@@ -15,6 +15,9 @@ from jobs import compare, stats, up
 from jobs.cli.root import build_app
 from jobs.config import Settings, env_example
 from jobs.scenarios import SCENARIOS
+from scout.github.visits import SOURCES
+from scout.rounds import PARTS
+from scout.run_cli import SOURCE_HELP
 from web.api import v1
 
 ROOT = Path(__file__).parents[2]
@@ -72,6 +75,21 @@ def test_every_route_of_the_api_is_documented(path: str) -> None:
 def test_every_scenario_is_documented(name: str) -> None:
     """A scenario is a word of the board."""
     assert f"`{name}`" in DOCS["docs/watchlist.md"]
+
+
+def test_tests_that_the_evidence_names_exist() -> None:
+    """A trap is held by a test only as long as there is one of that name."""
+    written = "\n".join(path.read_text() for path in ROOT.glob("tests/**/test_*.py"))
+    named = re.findall(r"`(test_\w+)`", DOCS["docs/evidence/github-traps.md"])
+    assert len(named) > 40
+    assert [name for name in named if f"def {name}(" not in written] == []
+
+
+@pytest.mark.parametrize("name", [*PARTS, "github", *SOURCES])
+def test_every_source_is_documented_and_offered(name: str) -> None:
+    """In the guide to scouting, and in the help of the command that takes it."""
+    assert f"`{name}`" in DOCS["docs/scouting.md"]
+    assert re.search(rf"\b{name}\b", SOURCE_HELP)
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from support.hub import Hub, Repository
 
-from jobs import git_network
+from jobs import git_network, git_remote
 from jobs.errors import Permanent, Transient
 from jobs.git import repo_url
-from jobs.git_history import changed_paths, commits
+from jobs.git_history import changed_files, changed_paths, commits
 from jobs.git_network import BRANCH, SEEN, TAG
 
 pytestmark = pytest.mark.needs("git")
@@ -146,7 +146,7 @@ def test_more_refs_than_honest_are_refused_whole(
     repository: Repository, network: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No half list is ever taken."""
-    monkeypatch.setattr(git_network, "REFS_LIMIT", 2)
+    monkeypatch.setattr(git_remote, "REFS_LIMIT", 2)
     repository.push("main:refs/heads/b", "main:refs/heads/c")
     with pytest.raises(Permanent, match="more than 2 branches"):
         git_network.update(network, URL, 1)
@@ -222,3 +222,76 @@ def test_hostile_texts_are_bounded_and_printable(repository: Repository, network
 def test_the_default_branch_is_what_head_stands_for(repository: Repository) -> None:
     """Forks name it as they like."""
     assert git_network.default_branch(URL) == "main"
+
+
+def test_a_fork_at_known_commits_is_not_fetched(
+    hub: Hub, repository: Repository, network: Path
+) -> None:
+    """Its list says all: tags are told by the commit they stand for."""
+    git_network.update(network, URL, 1)
+    other = hub.add("b/engine")
+    other.git("reset", "--quiet", "--hard", other.take(repository, "main"))
+    other.git("tag", "-a", "-m", "theirs", "v1")
+    other.push("HEAD:refs/heads/main", "v1")
+    known = {repository.head}
+    found = git_network.update(network, OTHER, 2, known=known, candidate=True)
+    assert (found.fetched, found.commits) == (
+        False,
+        {f"{BRANCH}main": repository.head, f"{TAG}v1": repository.head},
+    )
+    assert refs(network, "refs/candidates/") == []
+    other.commit({"b": "2"})
+    other.push()
+    assert git_network.update(network, OTHER, 2, known=known, candidate=True).fetched
+
+
+def test_what_a_candidate_has_can_be_forgotten(
+    hub: Hub, repository: Repository, network: Path
+) -> None:
+    """Its old tips go with it; what a watched repository left behind stays."""
+    git_network.update(network, URL, 1)
+    first = repository.head
+    other = hub.add("b/engine")
+    other.git("reset", "--quiet", "--hard", other.take(repository, "main"))
+    theirs = other.commit({"b": "2"})
+    other.push()
+    git_network.update(network, OTHER, 2, candidate=True)
+    other.git("reset", "--quiet", "--hard", first)
+    other.commit({"b": "3"})
+    other.push()
+    git_network.update(network, OTHER, 2, candidate=True)
+    assert {commit.sha for commit in commits(network, [2], seen=SEEN)} >= {theirs, first}
+    repository.git("commit", "--quiet", "--amend", "-m", "rewritten")
+    repository.push()
+    git_network.update(network, URL, 1)
+    git_network.drop(network, 2)
+    assert refs(network, "refs/candidates/") == []
+    assert refs(network, SEEN) == [f"{SEEN}{first}"]
+    git_network.drop(network, 77)
+
+
+def test_what_a_stopped_git_left_is_swept(repository: Repository, network: Path) -> None:
+    """Half a pack does not count against whoever is fetched next."""
+    git_network.update(network, URL, 1)
+    half = network / "objects" / "pack" / "tmp_pack_x"
+    half.write_bytes(b"x" * 1000)
+    repository.commit({"b": "2"})
+    repository.push()
+    assert git_network.update(network, URL, 1).fetched
+    assert not half.exists()
+
+
+def test_many_packs_become_one(
+    repository: Repository, network: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only once there are many; every commit is still there."""
+    monkeypatch.setattr(git_network, "PACKS_LIMIT", 2)
+    for number in range(3):
+        repository.commit({"b": str(number)})
+        repository.push()
+        git_network.update(network, URL, 1)
+    assert git_network.tidy(network)
+    assert not git_network.tidy(network)
+    assert len(list((network / "objects" / "pack").glob("*.pack"))) <= 2
+    assert len(list(commits(network, [1], seen=SEEN))) == 4
+    assert changed_files(network, [repository.head]) == {repository.head: {"b"}}

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
+import threading
+import time
 
 import gguf
+import httpx
 import numpy as np
 import pytest
 from support import gguf_files as files
 from support.range_server import RangeServer, answering, whole
+from support.waiting import wait_for
 from typer.testing import CliRunner
 
+from jobs.config import Settings
 from jobs.errors import BadGguf, Permanent, Transient, UsageError
 from jobs.gguf.reader import Depth, read_header
 from scout import ranges
@@ -20,6 +26,8 @@ from scout.cli import app
 from scout.weight_places import read_model
 
 NAME = "Qwen3.6-27B-MTP-UD-Q3_K_XL.gguf"
+SECRET = "hf_secret"
+GEMMA_SHA256 = "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818"
 
 
 @pytest.fixture(autouse=True)
@@ -257,7 +265,7 @@ def test_a_file_that_changes_while_it_is_read(model):
         read_model(f"{server.url}/x.gguf", full=True)
 
 
-def test_a_slow_server_is_left(model):
+def test_a_slow_body_is_left(model):
     """The whole reading has one limit, whatever trickles in."""
     ticking = iter(range(0, 10**6, 30))
     with RangeServer(model) as server, ranges.client() as http:
@@ -268,6 +276,28 @@ def test_a_slow_server_is_left(model):
             read_header(file.fetch, size_bytes=file.size_bytes, depth=Depth.FULL, check=file.check)
 
 
+def test_headers_in_drops_are_left(model):
+    """Each drop comes in time, the answer never does."""
+    left = threading.Event()
+
+    def dripping(handler, first, end):
+        with contextlib.suppress(OSError):
+            while not left.wait(0.02):
+                handler.wfile.write(b"H")
+        handler.close_connection = True
+
+    begun = time.monotonic()
+    with RangeServer(model, dripping) as server:
+        with ranges.client() as http, pytest.raises(Transient, match="more than"):
+            ranges.RangedFile(f"{server.url}/x.gguf", http=http, whole_seconds=0.3)
+        assert time.monotonic() - begun < 5
+        left.set()
+        wait_for(
+            lambda: not any(each.name == "ranged request" for each in threading.enumerate()),
+            what="the end of the request that was left",
+        )
+
+
 def test_the_token_stays_with_its_host(model):
     """A redirect is followed without it, and the place it leads to is asked directly next time."""
     with RangeServer(model) as store:
@@ -276,12 +306,25 @@ def test_the_token_stays_with_its_host(model):
             handler.give(302, Location=f"{store.url}/cdn/blob?signature=1")
 
         with RangeServer(model, moved) as hub:
-            found = read_model(f"{hub.url}/o/r/{NAME}", full=True, token="hf_secret")
+            found = read_model(f"{hub.url}/o/r/{NAME}", full=True, token=SECRET)
     assert found.file_name == NAME
     assert found.facts.name_label == "UD-Q3_K_XL"
-    assert [headers["Authorization"] for _, headers in hub.asked] == ["Bearer hf_secret"]
+    assert [headers["Authorization"] for _, headers in hub.asked] == [f"Bearer {SECRET}"]
     assert len(store.asked) == 7
     assert not any("Authorization" in headers for _, headers in store.asked)
+
+
+def test_https_is_never_left_for_http():
+    """Whoever stands between could put another file in our hands."""
+
+    def answer(request):
+        return httpx.Response(302, headers={"Location": "http://127.0.0.1/x.gguf"})
+
+    with (
+        ranges.client(transport=httpx.MockTransport(answer)) as http,
+        pytest.raises(Permanent, match="away from https"),
+    ):
+        read_model("https://127.0.0.1/x.gguf", http=http)
 
 
 def write_with_the_reference(path):
@@ -344,3 +387,19 @@ def test_the_reference_reads_the_same(source, tmp_path):
         assert ours.facts.head_count == (4, 4, 8)
         assert ours.facts.sliding_window_pattern == (1, 1, 0)
         assert ours.facts.vocabulary_size == 300
+
+
+REAL = Settings(_env_file=None).weights / f"{GEMMA_SHA256}.gguf"
+
+if REAL.exists():
+
+    def test_a_real_model_is_read():
+        """The weights of the demo, where it has run here: what its maker published."""
+        facts = read_model(str(REAL)).facts
+        assert (facts.role, facts.architecture, facts.dialect) == ("target", "gemma3", "plain")
+        assert (facts.block_count, facts.embedding_length, facts.context_length) == (18, 640, 32768)
+        assert (facts.head_count, facts.head_count_kv, facts.key_length) == (4, 1, 256)
+        assert (facts.sliding_window, facts.vocabulary_size) == (512, 262_144)
+        places = read_model(str(REAL), full=True).facts.places
+        assert places.token_embd == 262_144 * 640 // 32 * 34
+        assert (places.output, places.unmeasured) == (0, 0)

@@ -105,6 +105,7 @@ def test_the_version_is_pinned_and_the_token_only_in_its_header(github: GitHub) 
     assert github.asked[0].authorization == "token s3cret-token"
     assert "s3cret" not in github.asked[0].path
     assert API_VERSION == "2022-11-28"
+    assert github.asked[0].version == API_VERSION
     ask_as(github, "").ask("repos/ggml-org/llama.cpp", many=False)
     assert github.asked[1].authorization is None
 
@@ -116,6 +117,7 @@ def test_the_token_is_in_no_log_line(github: GitHub, caplog: pytest.LogCaptureFi
     client.ask("repos/ggml-org/llama.cpp", many=False)
     github.fail("/forks", status=502, body=b"<html>")
     client.ask(FORKS)
+    assert client.query("{ rateLimit { cost } }", {}).kind is Kind.NOT_KNOWN
     assert caplog.text
     assert "s3cret" not in caplog.text
     assert "s3cr" not in repr(client)
@@ -140,7 +142,10 @@ REPLIES = [
     ("409 empty", {"status": 409}, Kind.EMPTY),
     ("401", {"status": 401}, Kind.NOT_KNOWN),
     ("403", {"status": 403}, Kind.NOT_KNOWN),
+    ("410", {"status": 410}, Kind.NOT_KNOWN),
     ("422", {"status": 422}, Kind.NOT_KNOWN),
+    ("429 with Retry-After", {"status": 429, "headers": {"Retry-After": "60"}}, Kind.NOT_KNOWN),
+    ("503 with Retry-After", {"status": 503, "headers": {"Retry-After": "60"}}, Kind.NOT_KNOWN),
     ("500", {"status": 500}, Kind.NOT_KNOWN),
     ("502 HTML", {"status": 502, "body": b"<html>Unicorn!</html>"}, Kind.NOT_KNOWN),
     ("200 HTML", {"body": b"<html>login</html>"}, Kind.NOT_KNOWN),
@@ -152,6 +157,7 @@ REPLIES = [
     ("object for a list", {"body": b'{"errors":[{"type":"RATE_LIMITED"}],"data":null}'},
      Kind.NOT_KNOWN),
     ("words for items", {"body": b'["a","b"]'}, Kind.NOT_KNOWN),
+    ("nested without end", {"body": b"[" * 100_000}, Kind.NOT_KNOWN),
     ("truncated JSON", {"body": b'[{"id": 1}, {"id'}, Kind.NOT_KNOWN),
     ("reset mid-body", {"cut_after": 20}, Kind.NOT_KNOWN),
     ("next page elsewhere",

@@ -106,6 +106,34 @@ def test_an_issue_is_watched_listed_and_forgotten(github: GitHub) -> None:
     assert "no issue is watched" in say("watch", "list").stdout
 
 
+def test_a_fork_is_watched_listed_and_let_go(github: GitHub) -> None:
+    """Once it was found; the ranking shows its closer tier."""
+    with pytest.raises(UsageError) as refused:
+        say("watch", "fork", "some/dflash-llama.cpp")
+    assert "forkscout watchlist add some/dflash-llama.cpp" in refused.value.advice
+    say("scout", "run", "--source", "github_forks")
+    assert "watching some/dflash" in say("watch", "fork", "some/dflash-llama.cpp").stdout
+    assert "already watching" in say("watch", "fork", "some/dflash-llama.cpp").stdout
+    assert "some/dflash-llama.cpp  fork known" in say("watch", "list").stdout
+    assert json.loads(say("watch", "list", "--json").stdout)[0]["kind"] == "fork"
+    say("scout", "run", "--source", "github_forks")
+    found = json.loads(say("forks", "--rank", "--json", "--limit", "200").stdout)
+    assert (found[0]["full_name"], found[0]["tier"]) == ("some/dflash-llama.cpp", 1)
+    assert "no longer" in say("unwatch", "fork", "some/dflash-llama.cpp").stdout
+    with pytest.raises(UsageError):
+        say("unwatch", "fork", "some/dflash-llama.cpp")
+
+
+def test_a_copy_is_listed_as_what_it_is(github: GitHub) -> None:
+    """Beside the forks, and marked: a name alike is no proof."""
+    recent = (datetime.now(UTC) - timedelta(days=2)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    github.add(8, "other/llama.cpp", pushed_at=recent)
+    say("scout", "run", "--source", "github_search")
+    assert "other/llama.cpp (no fork on paper)" in say("forks").stdout.replace("\n", " ")
+    (copy,) = json.loads(say("forks", "--json").stdout)
+    assert (copy["unlinked"], copy["parent_id"]) == (True, None)
+
+
 @pytest.mark.parametrize(
     "place",
     ["35", "a/b", "a/b#0", "a/b#x", "https://github.com/a/b/issues/1", "-x/b#1", "a/../b#1",

@@ -6,13 +6,16 @@ import json
 import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Any
 from urllib.request import urlopen
 
 import pytest
 import requests
 from support import github_json as make
 from support.github import GitHub
-from support.github_judge import Judge, fetch
+from support.github_judge import GraphQLJudge, Judge, fetch, fetch_graphql
+
+from scout.github import pushes, search
 
 pytestmark = pytest.mark.needs("npm")
 
@@ -26,6 +29,15 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Judge:
     """GitHub's description, once per session."""
     try:
         return fetch(tmp_path_factory.mktemp("openapi"))
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
+        pytest.skip("npm cannot reach its registry; nothing to install helps")
+
+
+@pytest.fixture(scope="session")
+def graphql_judge(tmp_path_factory: pytest.TempPathFactory) -> GraphQLJudge:
+    """GitHub's description of what GraphQL answers, once per session."""
+    try:
+        return fetch_graphql(tmp_path_factory.mktemp("graphql"))
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
         pytest.skip("npm cannot reach its registry; nothing to install helps")
 
@@ -58,6 +70,7 @@ PATHS = [
     "/repos/ggml-org/llama.cpp/pulls/2",
     f"/repositories/{UPSTREAM}/issues?state=all",
     "/repos/ggml-org/llama.cpp/issues/4",
+    "/search/repositories?q=llama.cpp+in:name+fork:false+pushed:%3E2020-01-01&per_page=100",
 ]
 
 
@@ -107,15 +120,66 @@ def test_what_we_ask_is_what_github_offers(judge: Judge, github: GitHub) -> None
     pages.append(forks.Census.read({}, AT_START).page(repo))
     for page in pages:
         kind = page.place.rpartition("/")[2]
-        operation = judge.spec["paths"][f"/repos/{{owner}}/{{repo}}/{kind}"]["get"]
-        offered = {}
-        for each in operation["parameters"]:
-            if "$ref" in each:
-                each = judge.spec["components"]["parameters"][each["$ref"].rpartition("/")[2]]
-            offered[each["name"]] = each["schema"]
+        offered = judge.offered(f"/repos/{{owner}}/{{repo}}/{kind}")
         for name, value in page.params.items():
             assert name in offered, (kind, name)
             assert value in offered[name].get("enum", [value]), (kind, name, value)
+
+
+def test_a_search_is_one_that_github_offers(judge: Judge) -> None:
+    """Its parameters and their words."""
+    (found,) = search.searches(["llama.cpp"], [])
+    page = found.page(AT_START)
+    offered = judge.offered(f"/{page.place}")
+    assert page.params["sort"] in offered["sort"]["enum"]
+    assert page.params["order"] in offered["order"]["enum"]
+    assert "q" in offered
+
+
+VARIABLES = {"owner": "ggml-org", "name": "llama.cpp", "first": 100, "after": None}
+
+
+def ask(github: GitHub, **changes: object) -> dict[str, Any]:
+    question = {"query": pushes.QUERY, "variables": {**VARIABLES, **changes}}
+    reply = requests.post(
+        f"{github.url}/graphql", json=question, headers={"Authorization": "token a"}, timeout=5
+    )
+    return dict(reply.json())
+
+
+def test_our_question_and_its_answer_fit_githubs_types(
+    github: GitHub, graphql_judge: GraphQLJudge
+) -> None:
+    """The words on the wire, judged by a description that is not ours."""
+    for number in range(3):
+        github.add(40 + number, f"dev{number}/llama.cpp", parent=UPSTREAM)
+    for changes in ({}, {"first": 2}, {"first": 2, "after": "c2"}):
+        reply = ask(github, **changes)
+        assert reply["data"]["repository"]["forks"]["nodes"]
+        assert graphql_judge.complaints(pushes.QUERY, {**VARIABLES, **changes}, reply) == []
+
+
+def test_the_other_judge_is_no_yes_man_either(github: GitHub, graphql_judge: GraphQLJudge) -> None:
+    """An unknown field, a wrong order, a wrong type, and a key too many are found."""
+    reply = ask(github)
+    for was, now in (("pushedAt", "pushed_at"), ("PUSHED_AT", "PUSHED"), ("$first", "$last")):
+        question = pushes.QUERY.replace(was, now)
+        assert graphql_judge.complaints(question, VARIABLES, reply)
+    assert graphql_judge.complaints(pushes.QUERY, {**VARIABLES, "first": "many"}, reply)
+    reply["data"]["repository"]["forks"]["nodes"][0]["stargazerCount"] = "many"
+    assert graphql_judge.complaints(pushes.QUERY, VARIABLES, reply)
+    reply["data"]["repository"]["forks"]["nodes"][0].update(stargazerCount=1, extra=1)
+    assert graphql_judge.complaints(pushes.QUERY, VARIABLES, reply)
+
+
+def test_graphql_is_for_tokens_and_charged_apart(github: GitHub) -> None:
+    """401 without one; each question is a point of its own bucket, never of the REST quota."""
+    nobody = requests.post(f"{github.url}/graphql", json={}, timeout=5)
+    assert nobody.status_code == 401
+    before = github.remaining
+    ask(github)
+    assert (github.remaining, github.asked[-1].bucket) == (before, "graphql")
+    assert github.others["graphql"][1] == 4998
 
 
 def test_the_stand_in_charges_as_github_does(github: GitHub) -> None:

@@ -256,9 +256,11 @@ def test_parts_of_a_set():
     right = facts(files.build(keys), file_name="m-Q4_K_M-00002-of-00003.gguf")
     assert right.shard == Shard("m-Q4_K_M", 2, 3)
     assert right.split == Split(1, 3, 9)
-    assert right.notes == ()
+    assert right.notes == ("one of 3 parts: sizes and tensors are those of this file alone",)
     wrong = facts(files.build(keys), file_name="m-00003-of-00003.gguf")
     assert any("itself says part 2 of 3" in note for note in wrong.notes)
+    later = facts(files.build({"split.no": 1, "split.count": 2}))
+    assert "the facts of the model are in the first part" in later.notes
     odd = facts(files.build({}), file_name="m-00000-of-00003.gguf")
     assert any("cannot be" in note for note in odd.notes)
 

@@ -85,6 +85,24 @@ def test_keys_behind_the_tokenizer_are_looked_for_where_facts_are_missing():
     assert header.requests == 2
 
 
+@pytest.mark.parametrize(
+    "file", [files.qwen36(vocabulary=20_000, merges=9), files.small(), files.dflash()]
+)
+def test_both_depths_agree_on_what_they_read(file):
+    """Reading less never reads something else; only a list may keep fewer of its items."""
+    short = read_header(file.fetch, size_bytes=file.size_bytes)
+    long = read_header(file.fetch, size_bytes=file.size_bytes, depth=Depth.FULL)
+    assert list(short.keys) == list(long.keys)[: len(short.keys)]
+    for key, value in short.keys.items():
+        other = long.keys[key]
+        if isinstance(value, ArrayValue):
+            assert (value.element, value.length) == (other.element, other.length)
+            assert value.items == other.items[: len(value.items)]
+        else:
+            assert value == other
+    assert short.tensors in (None, long.tensors)
+
+
 def test_every_kind_of_value_comes_back():
     """Numbers of every width, text of any script, arrays with their element type."""
     values = {

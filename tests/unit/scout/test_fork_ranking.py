@@ -104,6 +104,29 @@ def test_scores_stay_between_0_and_100(
     assert 0 <= rank(fork, git, now=NOW).score <= 100
 
 
+def test_a_parent_nobody_looked_at_is_said() -> None:
+    """The fork is scored against upstream, and the reason says that no more is known."""
+    found = rank(BEE, replace(BEE_GIT, own_vs_parent=None, parent="a/b"), now=NOW)
+    assert any("its parent a/b was not looked at" in reason for reason in found.reasons)
+
+
+def test_a_fork_whose_size_never_changed_is_shut_out_unless_git_found_work() -> None:
+    """Git knows better where it looked; where it did not, nothing is decided."""
+    still = replace(BEE, size_changed=False)
+    nothing = GitFacts(own_vs_upstream=302, own_vs_parent=0, only_syncs=True)
+    assert "its size never changed" in rank(still, nothing, now=NOW).shut_out
+    assert rank(still, BEE_GIT, now=NOW).shut_out == ""
+    assert rank(still, None, now=NOW).shut_out == ""
+    assert rank(BEE, nothing, now=NOW).shut_out == ""
+
+
+def test_points_add_up() -> None:
+    """What is shown of a score is what it is made of."""
+    found = rank(BEE, BEE_GIT, now=NOW)
+    assert sum(value for value, _ in found.points) == pytest.approx(found.score, abs=0.3)
+    assert len(found.points) == len(found.reasons)
+
+
 def test_order() -> None:
     """Best first, the shut out last."""
     ranks = [rank(replace(BEE, full_name="a/z", pushed_at=None), None, now=NOW),

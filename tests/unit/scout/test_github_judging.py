@@ -61,6 +61,27 @@ def test_no_item_can_upset_the_census(items: Any) -> None:
     assert all("/" in facts.full_name for facts in found)
 
 
+@pytest.mark.parametrize(
+    ("changes", "human"),
+    [
+        ({}, "v1"),
+        ({"tag_name": "b9326"}, ""),
+        ({"tag_name": "main-b9351-4db14be"}, ""),
+        ({"tag_name": "b9326", "assets": [make.asset(5, "x.zip")]}, "b9326"),
+        ({"author": {"login": "github-actions[bot]"}}, ""),
+        ({"author": None}, "v1"),
+        ({"draft": True}, ""),
+    ],
+    ids=str,
+)
+def test_a_release_of_a_person_is_remembered(changes: dict[str, Any], human: str) -> None:
+    """Not a build's tag and no bot's, unless it brings files; also at the first look."""
+    item = {**make.release(1, "v1", "2026-05-18T13:00:00Z"), **changes}
+    first = releases.judge(seen({}, [item]))
+    assert first.cursor["human"] == human
+    assert releases.judge(seen(first.cursor, [])).cursor["human"] == human
+
+
 def test_the_same_look_twice_is_no_news() -> None:
     """Judging is a function of what was seen and what was remembered."""
     items = [make.release(1, "b1", "2026-05-18T13:00:00Z", assets=[make.asset(5, "x.zip")])]

@@ -1,0 +1,159 @@
+"""Commands about forks: list and rank them, explain one; they print, others decide."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from jobs import clock
+from jobs.config import Settings
+from jobs.db import open_database, reading
+from jobs.errors import UsageError, did_you_mean
+from jobs.store import forks as store
+from jobs.terminal import printable
+from scout.ranked_forks import RankedFork, best_first, ranked_forks
+
+app = typer.Typer()
+forks_app = typer.Typer(invoke_without_command=True)
+app.add_typer(forks_app, name="forks")
+
+AsJson = Annotated[bool, typer.Option("--json", help="print JSON for programs")]
+SHOWN_REASONS = 3
+SUBJECTS = 5
+
+
+@forks_app.callback()
+def forks(
+    context: typer.Context,
+    ranked: Annotated[bool, typer.Option("--rank", help="score each fork, with reasons")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="how many")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """Show the forks that were found, the most promising first with --rank.
+
+    `own` are patches that upstream lacks, `beyond` those that the parent lacks as well.
+
+    Example: forkscout forks --rank --limit 10
+    """
+    if context.invoked_subcommand is not None:
+        return
+    found = _found()
+    found = best_first(found) if ranked else sorted(found, key=_latest_push)
+    shown = found[:limit]
+    if as_json:
+        facts = [each.as_json() for each in shown]
+        typer.echo(json.dumps(facts, indent=2, default=str, allow_nan=False))
+        return
+    if not shown:
+        typer.echo("no fork was found yet: forkscout scout run --source github_forks")
+        return
+    table = Table(*(("score",) if ranked else ()), "fork", "own", "beyond", "tier", box=None)
+    for column in ("stars", "pushed", *(("why",) if ranked else ())):
+        table.add_column(column)
+    for each in shown:
+        table.add_row(*(Text(cell) for cell in _cells(each, ranked=ranked)))
+    Console().print(table)
+
+
+@forks_app.command("show")
+def show(
+    name: Annotated[str, typer.Argument(metavar="OWNER/NAME")], as_json: AsJson = False
+) -> None:
+    """Explain one fork's score in full, and how to watch or build it.
+
+    Example: forkscout forks show Anbeeld/beellama.cpp
+    """
+    database = open_database(Settings())
+    try:
+        with reading(database) as session:
+            row = next(iter(store.repositories_like(session, name)), None)
+            if row is None:
+                names = [each.full_name for each in store.repositories(session)]
+                raise UsageError(
+                    f"no fork {name[:80]!r} is known",
+                    advice=did_you_mean(name, names) or "See: forkscout forks",
+                )
+            (found,) = ranked_forks(session, [row], now=clock.now())
+    finally:
+        database.dispose()
+    if as_json:
+        typer.echo(json.dumps(found.as_json(), indent=2, default=str, allow_nan=False))
+        return
+    for line in _explained(found):
+        typer.echo(printable(line))
+
+
+def _found() -> list[RankedFork]:
+    database = open_database(Settings())
+    try:
+        with reading(database) as session:
+            rows = store.repositories(session)
+            found = ranked_forks(session, rows, now=clock.now())
+            return [each for each in found if each.row.parent_github_id or each.is_copy]
+    finally:
+        database.dispose()
+
+
+def _latest_push(each: RankedFork) -> float:
+    return -each.row.pushed_at.timestamp() if each.row.pushed_at else 0.0
+
+
+def _cells(each: RankedFork, *, ranked: bool) -> list[str]:
+    row, git = each.row, each.git
+    own = beyond = "?"
+    if git is not None:
+        own = str(git.own_vs_upstream)
+        beyond = "?" if git.own_vs_parent is None else str(git.own_vs_parent)
+    pushed = f"{row.pushed_at:%Y-%m-%d}" if row.pushed_at else "never"
+    name = row.full_name + (" (no fork on paper)" if each.is_copy else "")
+    cells = [name, own, beyond, str(row.tier), str(row.stars), pushed]
+    if not ranked:
+        return cells
+    why = each.rank.shut_out or "; ".join(each.rank.reasons[:SHOWN_REASONS])
+    return [f"{each.rank.score:.0f}", *cells, why]
+
+
+def _explained(found: RankedFork) -> Iterator[str]:
+    row = found.row
+    yield f"{row.full_name}: {found.rank.score:g} of 100"
+    yield f"  {found.rank.shut_out or row.description}".rstrip()
+    about = [f"a fork of {found.parent_name}"] if found.parent_name else []
+    about += [f"pushed {row.pushed_at:%Y-%m-%d}" if row.pushed_at else "never pushed to"]
+    about += [f"{row.stars} stars", f"tier {row.tier}"]
+    yield f"  {', '.join(about)}"
+    for points, why in found.rank.points:
+        yield f"  {points:+5.1f}  {why}"
+    yield from _by_git(found)
+    if found.release:
+        yield f"made by a person, or with files: {found.release}"
+    if found.named_in:
+        yield f"named in: {'; '.join(found.named_in)}"
+    yield from _what_next(found)
+
+
+def _by_git(found: RankedFork) -> Iterator[str]:
+    git = found.git
+    if git is None:
+        yield "git has not looked at it: that is done for forks somebody pushed to of late"
+        return
+    when = f"{found.looked_at:%Y-%m-%d %H:%M} UTC" if found.looked_at else "some time ago"
+    yield f"git looked {when} at branch {git.branch}, {git.head[:9]}"
+    for subject in git.subjects[:SUBJECTS]:
+        yield f"  {subject}"
+    if len(git.subjects) > SUBJECTS:
+        yield f"  and {git.own - SUBJECTS} more"
+
+
+def _what_next(found: RankedFork) -> Iterator[str]:
+    name = found.row.full_name
+    if found.engine:
+        yield f"it is built as engine {found.engine}: forkscout lineage {found.engine}"
+        return
+    yield f"to hear of every push: forkscout watch fork {name}"
+    yield f'to build and bench it: an [[engine]] with repo = "{name}" in the watch list'

@@ -1,0 +1,206 @@
+"""Commands to keep the watch list: check, import, list, add, remove; they print, others decide."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+from sqlalchemy import Engine
+
+from jobs import clock
+from jobs.config import Settings
+from jobs.db import open_database, reading, writing
+from jobs.store import catalog
+from scout import adding
+from scout.loading import apply
+from scout.reading import load
+from scout.rounds import ensure_watchlist
+
+app = typer.Typer(no_args_is_help=True, help="What is watched, built and benched.")
+
+File = Annotated[Path, typer.Argument(help="a TOML file, or a shipped list: demo, fork-chain")]
+Replace = Annotated[bool, typer.Option(help="retire what this list does not name")]
+AsJson = Annotated[bool, typer.Option("--json", help="print JSON for programs")]
+
+
+@contextmanager
+def _database() -> Iterator[Engine]:
+    engine = open_database(Settings())
+    try:
+        yield engine
+    finally:
+        engine.dispose()
+
+
+def _keep_up(database: Engine, settings: Settings) -> None:
+    """A configured list comes first, so that a change by hand is one to what it says."""
+    if settings.watchlist is not None:
+        ensure_watchlist(database, settings)
+
+
+def _say_json(value: object) -> None:
+    typer.echo(json.dumps(value, indent=2, default=str, allow_nan=False))
+
+
+@app.command("check")
+def check(file: File, as_json: AsJson = False) -> None:
+    """Read a watch list without changing anything.
+
+    Example: forkscout watchlist check fork-chain
+    """
+    watch_list = load(file)
+    notes = watch_list.not_yet()
+    if as_json:
+        _say_json({"file": str(file), "ok": True, "not_yet": notes})
+        return
+    typer.echo(
+        f"{file} is right (engines: {len(watch_list.engines)}, models: {len(watch_list.models)}, "
+        f"stacks: {len(watch_list.stacks)})"
+    )
+    for note in notes:
+        typer.echo(f"  {note}")
+
+
+@app.command("import")
+def import_(file: File, replace: Replace = False, as_json: AsJson = False) -> None:
+    """Add a watch list to what is watched.
+
+    Example: forkscout watchlist import demo
+    """
+    watch_list = load(file)
+    with _database() as database, writing(database) as session:
+        changes = apply(session, watch_list, clock.now(), replace=replace)
+    if as_json:
+        _say_json(asdict(changes))
+        return
+    for word, names in (
+        ("changed", changes.changed),
+        ("retired", tuple(f"engine {name}" for name in changes.retired)),
+        ("dropped", tuple(f"stack {name}" for name in changes.dropped)),
+    ):
+        for name in names:
+            typer.echo(f"{word} {name}")
+    for note in changes.not_yet:
+        typer.echo(f"  {note}")
+    if not (changes.changed or changes.retired or changes.dropped):
+        typer.echo("nothing changed")
+
+
+@app.command("list")
+def list_(as_json: AsJson = False) -> None:
+    """Show what is watched.
+
+    Example: forkscout watchlist list --json
+    """
+    with _database() as database, reading(database) as session:
+        engines = [
+            {
+                "name": row.name,
+                "family": row.family,
+                "source": row.repo or row.package or "",
+                "trust": row.trust,
+                "rigs": ", ".join(str(target["rig"]) for target in row.targets),
+                "revisions": len(catalog.revisions_of(session, row.id or 0)),
+                "retired": row.retired,
+            }
+            for row in catalog.engines(session, retired=True)
+        ]
+        models = [{"name": row.name, "sha256": row.sha256} for row in catalog.model_files(session)]
+        stacks = [
+            {"name": row.name, "target": row.target, "scenarios": row.scenarios}
+            for row in catalog.stacks(session)
+        ]
+    if as_json:
+        _say_json({"engines": engines, "models": models, "stacks": stacks})
+        return
+    if not engines:
+        typer.echo("nothing is watched yet: forkscout watchlist import demo")
+        return
+    table = Table("engine", "family", "source", "trust", "rigs", "revisions", box=None)
+    for engine in engines:
+        name = f"{engine['name']} (retired)" if engine["retired"] else engine["name"]
+        rest = [engine[key] for key in ("family", "source", "trust", "rigs", "revisions")]
+        table.add_row(*(Text(str(cell)) for cell in (name, *rest)))
+    Console().print(table)
+    typer.echo(f"models: {len(models)}, stacks: {len(stacks)}")
+
+
+@app.command("add")
+def add(
+    repo: Annotated[str, typer.Argument(metavar="OWNER/NAME", help="as GitHub spells it")],
+    name: Annotated[str, typer.Option(help="what to call it; the repository's own name")] = "",
+    parent: Annotated[str, typer.Option(help="the engine it comes from; as GitHub knows it")] = "",
+    branch: Annotated[
+        list[str] | None, typer.Option(help="a branch to build; without any, the default one")
+    ] = None,
+    family: Annotated[str, typer.Option(help="how it is built, started and read")] = "",
+    trust: Annotated[str, typer.Option(help="auto, approve or never; approve")] = "",
+    via: Annotated[str, typer.Option(help="also build it, this way: cmake")] = "",
+    rig: Annotated[str, typer.Option(help="the rig to build it for; this machine's")] = "",
+    cuda_arch: Annotated[str, typer.Option(help="with --via: a CUDA architecture as 120")] = "",
+    option: Annotated[
+        list[str] | None, typer.Option(help="with --via: one option of the build")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Watch one more repository, and print the TOML that keeps it in a list.
+
+    Example: forkscout watchlist add Anbeeld/beellama.cpp --parent buun --branch main
+    """
+    settings = Settings()
+    wish = adding.Wish(
+        repo=repo,
+        name=name,
+        parent=parent,
+        branches=tuple(branch or ()),
+        family=family,
+        trust=trust,
+        via=via,
+        rig=rig,
+        cuda_arch=cuda_arch,
+        options=tuple(option or ()),
+    )
+    with _database() as database:
+        _keep_up(database, settings)
+        with writing(database) as session:
+            added = adding.add(session, wish, this_rig=settings.rig, now=clock.now())
+    if as_json:
+        _say_json(asdict(added))
+        return
+    typer.echo(f"{'watching again' if added.revived else 'watching'} {added.name}")
+    for note in added.not_yet:
+        typer.echo(f"  {note}")
+    typer.echo("to keep it in a watch list of your own:")
+    typer.echo("")
+    typer.echo(added.toml)
+
+
+@app.command("remove")
+def remove(
+    name: Annotated[str, typer.Argument(help="the engine, as `watchlist list` calls it")],
+    as_json: AsJson = False,
+) -> None:
+    """Watch an engine no longer; its results stay, and `watchlist add` brings it back.
+
+    Example: forkscout watchlist remove beellama
+    """
+    settings = Settings()
+    with _database() as database:
+        _keep_up(database, settings)
+        with writing(database) as session:
+            repo = adding.remove(session, name)
+    kept_in = adding.named_in(settings.watchlist, name)
+    if as_json:
+        _say_json({"removed": name, "repo": repo, "still_in": kept_in})
+        return
+    typer.echo(f"no longer watching {name}")
+    if kept_in:
+        typer.echo(f"{kept_in} still names it and is read before every look: take it out there")

@@ -1,0 +1,162 @@
+"""Ranking, explaining and watching forks as a person types it, over real git repositories."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.chain import Chain, build_chain, patch
+from support.hub import Hub
+from support.watching import CHAIN
+from typer.testing import CliRunner, Result
+
+from jobs.config import Settings
+from jobs.db import open_database, writing
+from jobs.errors import UsageError
+from jobs.sightings import RepositoryRow
+from jobs.store import catalog, forks, refs, source_states
+from jobs.worker import open_station
+from scout.cli import app
+from scout.github.governor import Tier
+from scout.rounds import CANDIDATES, candidates_round
+
+pytestmark = pytest.mark.needs("git")
+NOW = datetime.now(UTC)
+IDS = {"up/llama.cpp": (1, None), "tom/turbo": (2, 1), "buun/engine": (3, 2),
+       "bee/engine": (4, 3)}  # fmt: skip
+
+
+@pytest.fixture
+def chain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Chain:
+    """The chain in a watch list, looked at once, with two forks that GitHub listed."""
+    hub = Hub(tmp_path / "outside")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(hub.config))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.setenv("FORKSCOUT_HOME", str(tmp_path / "var"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "list.toml").write_text(CHAIN)
+    monkeypatch.setenv("FORKSCOUT_WATCHLIST", str(tmp_path / "list.toml"))
+    chain = build_chain(hub)
+    readme = "A fork of buun/engine; see https://github.com/new/work and github.com/bee/engine."
+    chain.bee.commit({"README.md": readme}, message="readme", author="bee")
+    chain.bee.push("HEAD:refs/heads/main")
+    for name in ("new/work", "new/copy"):
+        made = hub.add(name)
+        made.git("reset", "--quiet", "--hard", made.take(chain.buun, "master"))
+        if name == "new/work":
+            patch(made, "faster dflash", "eve", 40, "ggml/src/ggml-cuda/fattn.cu")
+        made.push()
+    say("scout", "run")
+    change(_list)
+    return chain
+
+
+def _list(session: Any) -> None:
+    for row in refs.repositories_of_engines(session).values():
+        row.github_id, row.parent_github_id = IDS[row.full_name]
+        row.created_at, row.pushed_at = NOW - timedelta(days=90), NOW - timedelta(days=3)
+        session.add(row)
+    for number, name in ((8, "new/copy"), (9, "new/work")):
+        row = RepositoryRow(github_id=number, full_name=name, parent_github_id=3, root_github_id=1,
+                            default_branch="main", tier=Tier.CANDIDATE, stars=2,
+                            created_at=NOW - timedelta(days=9), pushed_at=NOW - timedelta(days=1),
+                            facts={"first_size_kib": 5, "size_kib": 5}, first_seen_at=NOW,
+                            last_seen_at=NOW)  # fmt: skip
+        session.add(row)
+
+
+def change(what: Any) -> None:
+    database = open_database(Settings())
+    with writing(database) as session:
+        what(session)
+    database.dispose()
+
+
+def say(*words: str) -> Result:
+    result = CliRunner().invoke(app, list(words), env={"COLUMNS": "240"})
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def test_forks_rank_by_their_own_work(chain: Chain) -> None:
+    """Looked at by hand; the copy is shut out, the table has both counts."""
+    assert "new/work: looked at" in say("scout", "run", "--source", "candidates").stdout
+    found = json.loads(say("forks", "--rank", "--json").stdout)
+    by_name = {each["full_name"]: each for each in found}
+    work, copy = by_name["new/work"], by_name["new/copy"]
+    assert (work["git"]["own_vs_upstream"], work["git"]["own_vs_parent"]) == (8, 1)
+    assert work["named_in"] == []
+    assert "size never changed" in copy["shut_out"]
+    assert by_name["bee/engine"]["engine"] == "bee"
+    table = say("forks", "--rank").stdout
+    assert {"own", "beyond"} <= set(table.splitlines()[0].split())
+    (line,) = (line for line in table.splitlines() if "new/work" in line)
+    assert line.split()[1:4] == ["new/work", "8", "1"]
+    assert "new/copy" in say("forks", "--limit", "9").stdout
+
+
+def test_one_score_is_explained(chain: Chain) -> None:
+    """Every reason with its points, when git looked, and what a person can do next."""
+    assert "git has not looked at it" in say("forks", "show", "new/work").stdout
+    say("scout", "run", "--source", "candidates")
+    said = say("forks", "show", "NEW/work").stdout
+    assert "new/work: " in said
+    assert "a fork of buun/engine, pushed" in said
+    assert "1 patches of its own beyond its parent buun, 8 beyond upstream" in said
+    assert "at branch main" in said
+    assert "  faster dflash" in said
+    assert "forkscout watch fork new/work" in said
+    assert "it is built as engine bee" in say("forks", "show", "bee/engine").stdout
+    assert json.loads(say("forks", "show", "new/work", "--json").stdout)["points"]
+    with pytest.raises(UsageError) as refused:
+        say("forks", "show", "new/wrk")
+    assert "new/work" in refused.value.advice
+
+
+def test_a_readme_that_names_a_fork_counts(chain: Chain) -> None:
+    """Read from the watched heads, without asking any API; the own name does not count."""
+    say("scout", "run")
+    change(lambda session: source_states.forget_source_state(session, "mentions"))
+    say("scout", "run")
+    assert "named in: README of bee/engine" in say("forks", "show", "new/work").stdout
+    assert "named in: README of bee/engine" in say("forks", "show", "buun/engine").stdout
+    assert "named in" not in say("forks", "show", "bee/engine").stdout
+
+
+def test_descriptions_and_titles_count_too(chain: Chain) -> None:
+    """Of known repositories and of issues; a place counts once, a stranger's fork not at all."""
+
+    def tell(session: Any) -> None:
+        copy = forks.repositories_like(session, "new/copy")[0]
+        copy.description = "based on new/work and github.com/un/known"
+        session.add(copy)
+        for number in (35, 36):
+            catalog.add_event(session, key=f"i{number}", kind="issue_closed", now=NOW,
+                              title="closed: see github.com/new/work github.com/NEW/work",
+                              payload={"full_name": "buun/engine", "number": number})  # fmt: skip
+        source_states.forget_source_state(session, "mentions")
+
+    change(tell)
+    say("scout", "run")
+    found = json.loads(say("forks", "show", "new/work", "--json").stdout)
+    assert sorted(found["named_in"]) == [
+        "README of bee/engine", "buun/engine#35", "buun/engine#36", "description of new/copy",
+    ]  # fmt: skip
+    assert [4.0, "named in 4 other places"] in found["points"]
+
+
+def test_the_schedule_looks_once(chain: Chain, tmp_path: Path) -> None:
+    """One slot for all who ring; with nothing due no slot is taken, and it can be turned off."""
+    station = open_station(Settings(), "scout")
+    found = candidates_round(station)
+    assert found is not None
+    assert sorted(found.looked) == ["new/copy", "new/work"]
+    assert candidates_round(station) is None
+    off = open_station(Settings(github_minutes=0), "scout")
+    change(lambda session: source_states.forget_source_state(session, "candidate:5"))
+    assert candidates_round(off) is None
+    assert CANDIDATES in station.app.conf.beat_schedule
