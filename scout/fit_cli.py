@@ -24,6 +24,7 @@ app = typer.Typer()
 
 NOT = 1
 OPEN = 3
+RIVALRY = ("the larger", "counts")
 EXIT_OF_FIT = {Fit.FITS: 0, Fit.DOES_NOT_FIT: NOT, Fit.TOO_CLOSE: OPEN}
 EXIT_OF_PAIR = {Answer.COMPATIBLE: 0, Answer.INCOMPATIBLE: NOT, Answer.CANNOT_TELL: OPEN}
 
@@ -140,6 +141,8 @@ def _tell_fit(found: Estimate, verdict: Judgement, largest: dict[str, int | None
     table.add_column("from")
     for line in found.components:
         table.add_row(*_row(line.name, line.loaded, line.filled), line.basis)
+        for (name, size_bytes), word in zip(line.rivals, RIVALRY, strict=False):
+            table.add_row(f"  {name}", mib(size_bytes), "", "", "", word)
     table.add_row(*_row("in all", found.loaded, found.filled), "", style="bold")
     usable = verdict.usable
     table.add_row(*_row("usable", usable, usable), "")
@@ -223,4 +226,4 @@ def _fit_as_json(
 
 
 def _line_as_json(line: Component) -> dict[str, Any]:
-    return {**asdict(line), "basis": line.basis.value}
+    return {**asdict(line), "basis": line.basis.value, "rivals": dict(line.rivals)}

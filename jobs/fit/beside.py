@@ -47,8 +47,9 @@ def drafting(setup: Setup, drafter: Shape) -> list[Component]:
     if drafter.drafter is None:
         _, tokens = _drafter_tokens(setup)
         step = min(setup.step_tokens, tokens)
-        band, note = compute_band(drafter, step=step, context=tokens, slow=False)
-        return [*found, constant("drafter compute", band, Basis.INFERRED, note)]
+        band, rivals = compute_band(drafter, step=step, context=tokens, slow=False)
+        note = f"{step} tokens in a step, {tokens} in reach; not measured"
+        return [*found, constant("drafter compute", band, Basis.INFERRED, note, rivals=rivals)]
     return [*found, _exchange(setup, drafter), _dflash_compute(setup, drafter)]
 
 

@@ -6,7 +6,7 @@ The formulas are those of facts/memory.md: fitted to 67 boots of beellama v0.1.2
 
 from __future__ import annotations
 
-from jobs.fit.amounts import MIB, NOTHING, Band, Basis, exactly, mib
+from jobs.fit.amounts import MIB, NOTHING, Band, Basis, around, exactly
 from jobs.fit.component import Component, constant
 from jobs.fit.formats import COPIED_AS_FILLED, COPIED_AT_LOAD, SLOW_COMPUTE, is_turbo
 from jobs.fit.setup import MEASURED_CONTEXT_BYTES, Setup
@@ -42,26 +42,34 @@ NARROW_STEP_TOKENS = 256
 
 def compute(setup: Setup) -> Component:
     """The compute buffer: logits or mask and work buffers, whichever is larger, never both."""
-    band, note = compute_band(
+    band, rivals = compute_band(
         setup.target,
         step=setup.step_tokens,
         context=setup.cells_per_sequence,
         slow=any(name in SLOW_COMPUTE for name in setup.types.both),
     )
-    if setup.state.memory_measured and setup.target.architecture in MEASURED_ARCHITECTURES:
-        likely = band.likely
-        band = Band(max(0, likely - FIT_ERROR_BYTES), likely, likely + FIT_ERROR_BYTES)
-        return constant("compute", band, Basis.FORMULA, note)
-    if setup.target.architecture in MEASURED_ARCHITECTURES:
-        off = round(OTHER_ENGINE_SHARE * band.likely)
-        band = Band(band.likely - off, band.likely, band.likely + off)
-        return constant("compute", band, Basis.INFERRED, f"{note}; measured on beellama only")
-    return constant("compute", band, Basis.INFERRED, f"{note}; measured with qwen35 only")
+    note = f"{setup.step_tokens} tokens in a step, {setup.cells_per_sequence} in reach"
+    basis, likely = Basis.INFERRED, band.likely
+    if setup.target.architecture not in MEASURED_ARCHITECTURES:
+        note = f"{note}; measured with qwen35 only"
+    elif setup.state.memory_measured:
+        band = around(likely, below=FIT_ERROR_BYTES, above=FIT_ERROR_BYTES)
+        basis = Basis.FORMULA
+    else:
+        off = round(OTHER_ENGINE_SHARE * likely)
+        band = around(likely, below=off, above=off)
+        note = f"{note}; measured in beellama only"
+    return constant("compute", band, basis, note, rivals=rivals)
 
 
-def compute_band(shape: Shape, *, step: int, context: int, slow: bool) -> tuple[Band, str]:
-    """Compute of a shape. The doubt is what lives at once: at most logits or mask, beside the work
-    buffers and two of the feed-forward."""
+def compute_band(
+    shape: Shape, *, step: int, context: int, slow: bool
+) -> tuple[Band, tuple[tuple[str, int], ...]]:
+    """Compute of a shape, and what shares the buffer.
+
+    The doubt is what lives at once: at most logits or mask, beside the work buffers and two of the
+    feed-forward.
+    """
     width, heads = shape.embedding, shape.heads * shape.key_length
     logits = F32 * step * (shape.vocabulary + width)
     mask = MASK_BYTES * step * context
@@ -70,8 +78,7 @@ def compute_band(shape: Shape, *, step: int, context: int, slow: bool) -> tuple[
     likely = max(logits, mask + work)
     low = max(F32 * step * shape.vocabulary, mask)
     high = max(logits, mask) + work + F32 * step * 2 * shape.feed_forward
-    parts = f"the larger of logits {mib(logits)} and mask {mib(mask)} + work {mib(work)} MiB"
-    return Band(low, likely, high), parts
+    return Band(low, likely, high), (("logits", logits), ("mask + work", mask + work))
 
 
 def work_copy(setup: Setup) -> Component | None:
@@ -107,8 +114,7 @@ def base(setup: Setup) -> Component:
     kernels = KERNEL_BYTES[_kernel_kind(setup)]
     measured = setup.card.context_bytes
     if measured is not None:
-        off = 3 * MIB
-        band = Band(measured + kernels - off, measured + kernels, measured + kernels + off)
+        band = around(measured + kernels, below=FIT_ERROR_BYTES, above=FIT_ERROR_BYTES)
         return constant("CUDA context", band, Basis.MEASURED, "context measured on this card")
     context = MEASURED_CONTEXT_BYTES
     band = Band(context // 2 + kernels, context + kernels, context * 5 // 4 + kernels)

@@ -9,15 +9,26 @@ from jobs.fit.amounts import Band, Basis
 
 @dataclass(frozen=True)
 class Component:
-    """What takes memory: after load, and with the context filled."""
+    """What takes memory: after load, and with the context filled.
+
+    `rivals` are what shares one buffer: the largest of them is the likely size.
+    """
 
     name: str
     loaded: Band
     filled: Band
     basis: Basis
     note: str = ""
+    rivals: tuple[tuple[str, int], ...] = ()
 
 
-def constant(name: str, band: Band, basis: Basis, note: str = "") -> Component:
+def constant(
+    name: str,
+    band: Band,
+    basis: Basis,
+    note: str = "",
+    *,
+    rivals: tuple[tuple[str, int], ...] = (),
+) -> Component:
     """A component that does not grow after load."""
-    return Component(name, band, band, basis, note)
+    return Component(name, band, band, basis, note, rivals)

@@ -156,8 +156,8 @@ def _apply(size: int, off: float, *, shifted: bool) -> float:
 
 
 def _corrected(line: Component, correction: Correction) -> Component:
-    return Component(
-        name=line.name,
+    return replace(
+        line,
         loaded=_band(line, line.loaded, correction),
         filled=_band(line, line.filled, correction),
         basis=Basis.MEASURED,
