@@ -33,20 +33,24 @@ def state_meant(text: str, *, cache_types: tuple[str, ...] = ()) -> Meant:
         return Meant(ANY_ENGINE)
     try:
         return Meant(state_named(text, cache_types=cache_types))
-    except UsageError as unread:
-        try:
-            return _watched(text)
-        except UsageError:
-            raise unread from None
+    except UsageError:
+        watched = _watched(text)
+        if watched is None:
+            raise
+        return watched
 
 
-def _watched(text: str) -> Meant:
+def _watched(text: str) -> Meant | None:
+    """What a watched revision means; None where no such engine is watched."""
     name, _, ref = text.partition("@")
     settings = Settings()
     database = open_database(settings)
     try:
         with reading(database) as session:
-            engine = catalog.engine_named(session, name)
+            known = {row.name: row for row in catalog.engines(session, retired=True)}
+            engine = known.get(name)
+            if engine is None:
+                return None
             repo = engine.repo or ""
             row = catalog.revision_named(session, engine, ref) if ref else None
             label, commit = (row.label, row.commit) if row else ("", "")

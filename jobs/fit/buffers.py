@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from jobs.fit.amounts import MIB, NOTHING, Band, Basis, around, exactly
 from jobs.fit.component import Component, constant
-from jobs.fit.formats import COPIED_AS_FILLED, COPIED_AT_LOAD, SLOW_COMPUTE, is_turbo
+from jobs.fit.formats import COPIED_AS_FILLED, COPIED_AT_LOAD, SLOW_COMPUTE, is_turbo, padded_head
 from jobs.fit.setup import MEASURED_CONTEXT_BYTES, Setup
 from jobs.fit.shape import LayerKind, Shape
 
@@ -148,8 +148,10 @@ def _copied(setup: Setup, names: tuple[str, ...]) -> tuple[int, int]:
         if layer.kind in (LayerKind.FULL, LayerKind.BOTH) and not layer.extra
     ]
     key, value = setup.types.both
-    keys = max((layer.heads_kv * layer.key_length for layer in layers), default=0)
-    values = max((layer.heads_kv * layer.value_length for layer in layers), default=0)
+    keys = max((each.heads_kv * padded_head(each.key_length, key) for each in layers), default=0)
+    values = max(
+        (each.heads_kv * padded_head(each.value_length, value) for each in layers), default=0
+    )
     return (
         F16 * keys if key in names else 0,
         F16 * values if value in names else 0,

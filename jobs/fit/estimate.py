@@ -10,7 +10,7 @@ from jobs.fit import beside, buffers, caches
 from jobs.fit.amounts import GIB, NOTHING, Band, Basis
 from jobs.fit.component import Component
 from jobs.fit.formats import CONTEXT_STEP
-from jobs.fit.setup import Setup
+from jobs.fit.setup import MOST_TOKENS, Setup
 from jobs.known_engines import EngineState
 
 UNBOUNDED_CONTEXT = 2**20
@@ -97,7 +97,7 @@ def largest_context(
 
     None where even one step does not fit. The trained length bounds the search.
     """
-    most = setup.target.context_length or UNBOUNDED_CONTEXT
+    most = min(setup.target.context_length or UNBOUNDED_CONTEXT, MOST_TOKENS)
 
     def fits(steps: int) -> bool:
         found = correct(estimate(setup.at(steps * CONTEXT_STEP)))

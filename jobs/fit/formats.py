@@ -57,7 +57,10 @@ class CacheTypes:
 def cache_types(
     state: EngineState, *, key: str, value: str, heads: int, heads_kv: int
 ) -> CacheTypes:
-    """The effective types of a cache. Raises UsageError for a type this engine's state lacks."""
+    """The effective types of a cache. Raises UsageError for a type this engine's state lacks.
+
+    `heads` and `heads_kv` are those of the first layer, which is the one that turboquant asks.
+    """
     notes: list[str] = []
     value_bits = bits_of(state, value)
     bits_of(state, key)
@@ -111,11 +114,11 @@ def padded_context(tokens: int) -> int:
 
 def token_bytes(layer: Layer, types: CacheTypes, *, boundary: bool = False) -> float:
     """Bytes that one token takes in one layer's cache."""
-    key = _padded(layer.key_length, types.key) * types.key_bits
+    key = padded_head(layer.key_length, types.key) * types.key_bits
     bits, name = types.value_bits, types.value
     if boundary and types.boundary_value_bits is not None:
         bits, name = types.boundary_value_bits, "q8_0"
-    return layer.heads_kv * (key + _padded(layer.value_length, name) * bits) / 8
+    return layer.heads_kv * (key + padded_head(layer.value_length, name) * bits) / 8
 
 
 def is_boundary(index: int, layers: int) -> bool:
@@ -130,5 +133,6 @@ def rotation_bytes(state: EngineState, types: CacheTypes) -> int:
     return TURBO_ROTATION_BYTES if turbo and state.lays_turbo_rotations else 0
 
 
-def _padded(length: int, name: str) -> int:
+def padded_head(length: int, name: str) -> int:
+    """The length of a head as a cache of this type lays it out."""
     return -(-length // TURBO_HEAD) * TURBO_HEAD if is_turbo(name) else length

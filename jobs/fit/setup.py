@@ -87,7 +87,7 @@ class Setup:
             key=self.key,
             value=self.value,
             heads=self.target.heads,
-            heads_kv=self.target.heads_kv,
+            heads_kv=self.target.layers[0].heads_kv,
         )
         object.__setattr__(self, "types", types)
 

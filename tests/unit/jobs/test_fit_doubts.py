@@ -18,7 +18,7 @@ from jobs.dialect.memory_log import BootMemory, MemoryLines
 from jobs.errors import UsageError
 from jobs.fit.amounts import GIB, MIB, Band, mib, parse_amount
 from jobs.fit.component import Component
-from jobs.fit.estimate import estimate
+from jobs.fit.estimate import estimate, judge, largest_context
 from jobs.fit.residuals import Residual, compare, corrected, error, learn
 from jobs.fit.setup import Card, Setup
 from jobs.fit.shape import Shape, TensorBytes
@@ -168,3 +168,73 @@ def test_boots_that_measured_nothing_have_no_error() -> None:
     found = error([[one], [empty]])
     assert found is not None
     assert found.before == 0.5
+
+
+def test_the_likely_largest_context_is_never_below_the_sure_one() -> None:
+    """Nor beyond what any engine takes, whatever length a header claims."""
+    wish = plain(qwen36(), context=4096)
+    sure, likely = largest_context(wish), largest_context(wish, surely=False)
+    assert sure is not None
+    assert likely is not None
+    assert sure < likely
+    endless = plain(qwen36(context_length=2**31), context=4096)
+    assert largest_context(endless) == sure
+    room = Card(total_bytes=2**49)
+    assert largest_context(replace(endless, card=room)) == 2**24
+
+
+def test_a_measured_card_is_one_figure_in_the_sentence() -> None:
+    """No band where there is no doubt."""
+    card = Card(total_bytes=24 * GIB, reserve_bytes=0)
+    assert "of 24.00 GiB usable" in judge(estimate(plain(llama_8b(), card=card))).sentence
+
+
+def test_a_residual_of_nothing_changes_nothing() -> None:
+    """A line that was estimated at nothing cannot be a share off."""
+    assert Residual("e", "a", "compute", estimated=0, measured=7).off == 1.0
+
+
+def test_sliding_layers_can_have_heads_of_another_length() -> None:
+    """gemma 4 does: its sliding layers are narrower."""
+    keys = {
+        **LLAMA_8B,
+        "llama.attention.sliding_window": 512,
+        "llama.attention.sliding_window_pattern": 2,
+        "llama.attention.key_length": 512,
+        "llama.attention.key_length_swa": 256,
+    }
+    layers = shape_of(keys, tensors=TensorBytes(1)).layers
+    assert [layer.key_length for layer in layers[:2]] == [256, 512]
+
+
+def test_a_purely_recurrent_model_keeps_states_only() -> None:
+    """mamba has no cache at all."""
+    keys = {
+        "general.architecture": "mamba",
+        "mamba.block_count": 4,
+        "mamba.embedding_length": 64,
+        "mamba.ssm.inner_size": 128,
+        "mamba.ssm.state_size": 16,
+        "mamba.ssm.conv_kernel": 4,
+    }
+    found = lines(plain(shape_of(keys, tensors=TensorBytes(1))))
+    assert found["KV cache"].loaded.high == 0
+    assert found["recurrent state"].loaded.likely == 4 * 4 * (3 * 128 + 16 * 128)
+
+
+def test_turboquant_asks_the_first_layer_for_its_ratio() -> None:
+    """A list that begins with a layer without key heads keeps turbo3 for K."""
+    state = state_named("turboquant@2026-05")
+    heads = [0 if (i + 1) % 4 else 4 for i in range(64)]
+    wish = plain(qwen36(), state=state, key="turbo3", value="turbo3")
+    assert wish.types.key == "q8_0"
+    listed = replace(wish, target=qwen36(**{"attention.head_count_kv": heads}))
+    assert listed.types.key == "turbo3"
+
+
+def test_the_copy_of_a_padded_head_is_padded() -> None:
+    """80 values lie in 128."""
+    keys = {**LLAMA_8B, "llama.attention.key_length": 80, "llama.attention.value_length": 80}
+    wish = plain(shape_of(keys, tensors=TensorBytes(1)), state=BEELLAMA, key="turbo3")
+    copy = lines(replace(wish, value="turbo3"))["work copy"]
+    assert copy.loaded.likely == 8192 * 2 * 2 * 8 * 128

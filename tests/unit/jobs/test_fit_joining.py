@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -146,6 +148,18 @@ def test_strange_values_give_a_shape_or_one_error(changes: dict[str, object]) ->
     except Permanent:
         return
     assert all(layer.heads_kv >= 0 for layer in found.layers)
+
+
+def test_tensors_of_an_unknown_type_leave_the_size_of_the_file() -> None:
+    """Which is the most they can be; without it nothing is known."""
+    keys = {**LLAMA_8B, "general.name": "x"}
+    file = files.build(keys, [("token_embd.weight", (64, 80), 43)])
+    header = read_header(file.fetch, size_bytes=file.size_bytes, depth=Depth.FULL)
+    facts = facts_of(header)
+    assert not shape_from(header, facts).tensors.whole
+    unsaid = replace(facts, data_bytes=None, size_bytes=None)
+    with pytest.raises(Permanent, match="sizes of the tensors"):
+        shape_from(header, unsaid)
 
 
 @pytest.mark.parametrize("architecture", [None, "", 7])

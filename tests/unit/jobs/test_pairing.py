@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from support.shapes import dflash_drafter, gemma3_270m, llama_8b, mmproj, qwen36
 
@@ -207,3 +209,29 @@ def test_an_unread_architecture_of_a_drafter_cannot_be_judged() -> None:
     )
     found = pair(qwen36(), drafter=drafter, state=state_named("upstream@dflash"))
     assert found.answer is OPEN
+
+
+def test_a_silent_header_cannot_be_judged() -> None:
+    """No width of the drafter; a target with heads and no count."""
+    drafter = dflash_drafter(embedding_length=None)
+    found = pair(qwen36(), drafter=drafter, state=state_named("beellama@v0.1.1"))
+    assert found.answer is OPEN
+    assert found.findings[0].name == "embedding_width"
+    heads = replace(qwen36(block_count=65, nextn_predict_layers=1), tensor_count=None)
+    assert "tensors;" not in pair(heads, state=state_named("buun@2026-05")).findings[0].sentence
+
+
+def test_sources_that_name_the_architecture_are_enough() -> None:
+    """Whatever is common to the chain."""
+    strange = replace(qwen36(), architecture="brandnew")
+    state = state_named("buun@2026-05")
+    assert pair(strange, state=state).answer is OPEN
+    assert pair(strange, state=state, archs=frozenset({"brandnew"})).answer is YES
+
+
+def test_dspark_loads_in_its_own_fork_only() -> None:
+    """Its form is stale for every engine of the chain."""
+    keys = {"general.architecture": "dspark", "dspark.embedding_length": 5120}
+    drafter = shape_of(keys, tensors=TensorBytes(1))
+    found = pair(qwen36(), drafter=drafter, state=state_named("upstream@dflash"))
+    assert found.answer is NO
