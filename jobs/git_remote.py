@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from pydantic import SecretStr
+
 from jobs.errors import Permanent
 from jobs.git import checked_url
 from jobs.git_process import ask
@@ -38,7 +40,9 @@ class Listing:
     refused: int = 0
 
 
-def remote_refs(url: str, *, tick: Callable[[], None] | None = None) -> Listing:
+def remote_refs(
+    url: str, *, tick: Callable[[], None] | None = None, token: SecretStr | None = None
+) -> Listing:
     """Branches and tags as the remote says now, and how many names were refused.
 
     The list is whole or there is none; GitHub charges it to no quota.
@@ -47,7 +51,7 @@ def remote_refs(url: str, *, tick: Callable[[], None] | None = None) -> Listing:
     refs: dict[str, str] = {}
     commits: dict[str, str] = {}
     refused = 0
-    for line in ask(words, url=url, online=True, tick=tick).split("\n"):
+    for line in ask(words, url=url, online=True, tick=tick, token=token).split("\n"):
         sha, _, ref = line.partition("\t")
         name = ref.removesuffix(PEELED)
         if not ref:
@@ -66,10 +70,10 @@ def remote_refs(url: str, *, tick: Callable[[], None] | None = None) -> Listing:
     return Listing(refs, commits, refused)
 
 
-def default_branch(url: str) -> str | None:
+def default_branch(url: str, *, token: SecretStr | None = None) -> str | None:
     """The branch the remote's HEAD stands for, where it says so in a readable name."""
     words = ["ls-remote", "--symref", "--quiet", "--end-of-options", checked_url(url), "HEAD"]
-    for line in ask(words, url=url, online=True).split("\n"):
+    for line in ask(words, url=url, online=True, token=token).split("\n"):
         found = re.fullmatch(r"ref: (refs/heads/[^\t]+)\tHEAD", line)
         if found and is_readable(found[1]):
             return found[1].removeprefix(BRANCH)

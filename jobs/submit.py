@@ -184,7 +184,7 @@ def _resolve_git(desk: Desk, engine: EngineRow, ref: str | None) -> RevisionRow:
     mirror = desk.settings.mirror_of(cast(str, engine.repo))
     wanted = checked_ref(ref or (engine.branches[0] if engine.branches else "HEAD"))
     if not git.holds(mirror, wanted):
-        git.update_mirror(mirror, url, desk.on_line)
+        git.update_mirror(mirror, url, desk.on_line, token=desk.settings.github_token)
     commit = git.resolve(mirror, wanted)
     return RevisionRow(
         engine_id=cast(int, engine.id),

@@ -105,6 +105,7 @@ def glance(
             count=CANDIDATES_COUNT,
             seconds=CANDIDATES_SECONDS,
             on_look=on_look,
+            token=settings.github_token,
         )
         summary = summary.joined(looked.summary)
     if not names:

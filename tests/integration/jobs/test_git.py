@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from support.git_server import Fault, GitServer
 from support.hub import Hub, Repository
 
 from jobs import git
@@ -15,14 +16,6 @@ from jobs.errors import Permanent, Stopped, Transient, UsageError
 
 pytestmark = pytest.mark.needs("git")
 URL = git.repo_url("a/engine")
-
-
-@pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hub:
-    hub = Hub(tmp_path / "outside")
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(hub.config))
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    return hub
 
 
 @pytest.fixture
@@ -148,13 +141,11 @@ def test_a_dead_network_is_a_passing_fault(
         git.update_mirror(mirror, URL)
 
 
-def test_what_a_tick_raises_ends_git(repository: Repository, mirror: Path, hub: Hub) -> None:
+def test_what_a_tick_raises_ends_git(
+    repository: Repository, mirror: Path, git_server: GitServer
+) -> None:
     """A cancel in the middle of a fetch ends it and leaves no half mirror."""
-    slow = hub.folder / "slow"
-    slow.write_text("#!/bin/sh\nsleep 60\n")
-    slow.chmod(0o755)
-    with hub.config.open("a") as config:
-        config.write(f'[remote "origin"]\n\tuploadpack = {slow}\n')
+    git_server.faults["a/engine"] = Fault(hang=True)
 
     def cancel() -> None:
         raise Stopped("asked")

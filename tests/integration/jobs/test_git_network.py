@@ -19,14 +19,6 @@ URL, OTHER = repo_url("a/engine"), repo_url("b/engine")
 
 
 @pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hub:
-    hub = Hub(tmp_path / "outside")
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(hub.config))
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    return hub
-
-
-@pytest.fixture
 def repository(hub: Hub) -> Repository:
     repository = hub.add("a/engine")
     repository.commit({"src/main.c": "int main;", "common/arg.cpp": "one"})

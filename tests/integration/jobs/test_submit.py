@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from sqlmodel import SQLModel, select
-from support.hub import Hub
 from support.rows import Rows
 
 from jobs import db, submit
@@ -18,14 +17,6 @@ from jobs.submit import Desk
 from jobs.tables import JobRow, RevisionRow, StackRow
 
 SCENARIO = SCENARIOS["decode-128"]
-
-
-@pytest.fixture
-def hub(tmp_path, monkeypatch):
-    hub = Hub(tmp_path / "outside")
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(hub.config))
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    return hub
 
 
 @pytest.fixture
