@@ -1,6 +1,6 @@
 """Bytes that a server takes beside weights and caches: compute, copies, its CUDA context.
 
-The formulas are those of facts/memory.md: fitted to 67 boots of beellama v0.1.2 with one shape
+The formulas are those of docs/models.md: fitted to 67 boots of beellama v0.1.2 with one shape
 (Qwen3.6-27B) on one card, and right within 3 MiB in 64 of them.
 """
 
@@ -19,7 +19,7 @@ MASK_BYTES = F32 + F16
 """One mask entry in f32 and its f16 copy for flash attention (src/llama-graph.cpp:24)."""
 
 QUANTISED_EXTRA_BYTES = 256 * 1024
-"""Seen with q8_0 and q4_0 in every boot (facts/memory.md, formula)."""
+"""Seen with q8_0 and q4_0 in every boot (docs/models.md, formula)."""
 
 FIT_ERROR_BYTES = 3 * MIB
 """How far off the formula was in 64 of 67 boots."""
@@ -32,12 +32,12 @@ KERNEL_BYTES = {"plain": 75 * MIB, "quantised": 175 * MIB, "turbo": 82 * MIB}
 """Kernels and handles beside the bare context: 74-76, 174-177 and 80-85 MiB, measured."""
 
 FIRST_REQUEST = Band(16 * MIB, 18 * MIB, 18 * MIB)
-"""Growth with the first request (facts/memory.md, measured)."""
+"""Growth with the first request (docs/models.md, measured)."""
 
 WIDE_STEP_BYTES = 22 * MIB
 WIDE_STEP_TOKENS = 2048
 NARROW_STEP_TOKENS = 256
-"""Growth at a micro-batch of 2048, none at 256 (facts/memory.md, measured); a line between."""
+"""Growth at a micro-batch of 2048, none at 256 (docs/models.md, measured); a line between."""
 
 
 def compute(setup: Setup) -> Component:

@@ -23,13 +23,13 @@ CONTEXT_STEP = 256
 """llama.cpp rounds a context up to this many tokens (src/llama-context.cpp:196)."""
 
 COPIED_AT_LOAD = ("turbo2", "turbo3", "turbo3_tcq", "turbo2_tcq")
-"""Types of which the warm-up makes an f16 copy of one layer (facts/memory.md, measured)."""
+"""Types of which the warm-up makes an f16 copy of one layer (docs/models.md, measured)."""
 
 COPIED_AS_FILLED = ("q8_0", "q4_0", "bf16")
-"""Types of which an f16 copy of one layer grows with the filled tokens (facts/memory.md)."""
+"""Types of which an f16 copy of one layer grows with the filled tokens (docs/models.md)."""
 
 SLOW_COMPUTE = ("q8_0", "q4_0")
-"""Types whose attention takes a fourth buffer of the heads' width (facts/memory.md, fitted)."""
+"""Types whose attention takes a fourth buffer of the heads' width (docs/models.md, fitted)."""
 
 
 def is_turbo(name: str) -> bool:

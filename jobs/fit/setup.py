@@ -15,10 +15,10 @@ MOST_BATCH = 65536
 MOST_SEQUENCES = 256
 
 MEASURED_CONTEXT_BYTES = 518 * MIB
-"""A bare CUDA context on one NVIDIA H200, driver 580.159.04 (facts/memory.md)."""
+"""A bare CUDA context on one NVIDIA H200, driver 580.159.04 (docs/models.md)."""
 
 MEASURED_RESERVE_BYTES = 615 * MIB
-"""What the driver of that card keeps of NVML's total (facts/memory.md)."""
+"""What the driver of that card keeps of NVML's total (docs/models.md)."""
 
 
 @dataclass(frozen=True)
