@@ -40,6 +40,10 @@ class Permanent(ScoutError):
     """A lasting fault"""
 
 
+class BadGguf(Permanent):
+    """This is no sound GGUF file"""
+
+
 class StaleLease(ScoutError):
     """The job was taken over by another worker"""
 
