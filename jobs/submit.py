@@ -20,7 +20,7 @@ from jobs.git_names import is_pull
 from jobs.git_refs import checked_ref
 from jobs.model import Lane, Trust
 from jobs.scenarios import Scenario
-from jobs.store import catalog, fleet, work
+from jobs.store import catalog, fleet, origins, work
 from jobs.tables import EngineRow, JobRow, RevisionRow
 
 ON_DEMAND = "asked for by hand"
@@ -181,8 +181,12 @@ def resolve(desk: Desk, engine: EngineRow, ref: str | None) -> RevisionRow:
 
 
 def _resolve_git(desk: Desk, engine: EngineRow, ref: str | None) -> RevisionRow:
-    url = git.repo_url(cast(str, engine.repo))
-    mirror = desk.settings.mirror_of(cast(str, engine.repo))
+    with reading(desk.database) as session:
+        origin = origins.origin_of(session, engine)
+    if origin.doubt:
+        raise UsageError(origin.doubt, advice=origin.advice)
+    url = git.repo_url(origin.repo)
+    mirror = desk.settings.mirror_of(origin.repo)
     wanted = checked_ref(ref or (engine.branches[0] if engine.branches else "HEAD"))
     if not git.holds(mirror, wanted):
         git.update_mirror(mirror, url, desk.on_line, token=desk.settings.github_token)

@@ -303,7 +303,7 @@ def _source_command(bench: _Bench) -> str:
     """How to get exactly this source without us."""
     revision, engine = bench.subject.revision, bench.subject.engine_row
     if engine.repo:
-        url = git.repo_url(engine.repo)
+        url = git.repo_url(revision.source)
         return (
             f"git clone --filter=blob:none {url} source && "
             f"git -C source checkout --detach {revision.commit}"

@@ -17,7 +17,9 @@ from jobs.engines.registry import family
 from jobs.errors import Permanent
 from jobs.model import Revision, Trust
 from jobs.station import Station
+from jobs.store import origins
 from jobs.store.leases import Lease
+from jobs.store.origins import Origin
 from jobs.tables import EngineRow, ModelFileRow, RevisionRow
 from workers.bubblewrap import Bubblewrap
 from workers.proof import choose, prove
@@ -86,12 +88,16 @@ def marker_prefix(station: Station) -> str:
 
 @dataclass(frozen=True)
 class Subject:
-    """The revision a job is about, with its rows and its family's module."""
+    """The revision a job is about, with its rows and its family's module.
+
+    `origin` is where its repository is asked for now, where it has one.
+    """
 
     engine_row: EngineRow
     revision_row: RevisionRow
     revision: Revision
     family: Engine
+    origin: Origin | None = None
 
 
 def subject(session: Session, revision_id: int) -> Subject:
@@ -100,14 +106,15 @@ def subject(session: Session, revision_id: int) -> Subject:
     engine = session.get(EngineRow, row.engine_id) if row else None
     if row is None or engine is None:
         raise Permanent(f"revision {revision_id} is not in the database")
+    origin = origins.origin_of(session, engine) if engine.repo else None
     value = Revision(
         engine=engine.name,
         family=engine.family,
         commit=row.commit,
         label=row.label,
-        source=engine.repo or engine.package or "",
+        source=origin.repo if origin else engine.package or "",
     )
-    return Subject(engine, row, value, family(engine.family))
+    return Subject(engine, row, value, family(engine.family), origin)
 
 
 def read_subject(station: Station, revision_id: int) -> Subject:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -28,7 +27,7 @@ from jobs.scenarios import DEFAULT_SCENARIO
 from jobs.store import work as store
 from jobs.submit import Desk, Submitted
 from jobs.tables import JobRow
-from jobs.terminal import printable
+from jobs.terminal import json_text, printable
 
 app = typer.Typer()
 submit_app = typer.Typer(
@@ -281,8 +280,8 @@ def _note(row: JobRow) -> str:
 
 
 def _as_json(row: JobRow) -> dict[str, Any]:
-    return json.loads(row.model_dump_json(exclude={"payload", "identity"}))  # type: ignore[no-any-return]
+    return row.model_dump(exclude={"payload", "identity"})
 
 
 def _print_json(value: object) -> None:
-    typer.echo(json.dumps(value, indent=2, allow_nan=False))
+    typer.echo(json_text(value))

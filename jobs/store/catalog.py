@@ -14,7 +14,10 @@ from jobs.tables import EngineRow, EventRow, ModelFileRow, RevisionRow, RigRow, 
 Row = TypeVar("Row", EngineRow, ModelFileRow, RigRow, StackRow)
 
 SHORTEST_SHA = 7
-NOTHING_WATCHED = "nothing is watched yet: run `forkscout watchlist import demo`"
+NOTHING_WATCHED = (
+    "nothing is watched yet: `forkscout watchlist import demo` brings packages, "
+    "`forkscout watchlist import fork-chain` forks of llama.cpp"
+)
 
 
 def engines(session: Session, *, retired: bool = False) -> list[EngineRow]:
@@ -70,7 +73,12 @@ def revision_named(session: Session, engine: EngineRow, text: str) -> RevisionRo
         )
     raise UsageError(
         f"{engine.name} has no known revision {text[:80]!r}",
-        advice=did_you_mean(text, [row.label for row in known]),
+        advice=did_you_mean(
+            text,
+            [row.label for row in known],
+            none="look for revisions first: forkscout scout run",
+            listed_by="forkscout events --kind release",
+        ),
     )
 
 
@@ -131,6 +139,28 @@ def add_event(
     session.add(row)
     session.flush()
     return row
+
+
+def plan_again(
+    session: Session,
+    keys: Collection[str],
+    *,
+    engine_id: int,
+    revision_id: int,
+    replaces: str | None,
+    now: datetime,
+) -> None:
+    """Let planning act once more on an event of this engine that was told by one of these keys.
+
+    A head that came back is told once, and is again what has to be measured.
+    """
+    query = select(EventRow).where(col(EventRow.key).in_(keys), EventRow.engine_id == engine_id)
+    row = session.exec(query.limit(1)).first()
+    if row is None:
+        return
+    row.revision_id, row.planned = revision_id, False
+    row.payload = {**row.payload, "replaces": replaces, "again_at": now.isoformat()}
+    session.add(row)
 
 
 def is_told(session: Session, keys: Collection[str]) -> bool:

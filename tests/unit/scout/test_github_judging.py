@@ -125,7 +125,7 @@ def test_a_change_of_name_and_branch_are_two_events() -> None:
 
 def test_a_census_goes_on_where_it_stopped() -> None:
     """Its state survives as JSON; three days later it begins anew."""
-    census = Census(NOW, "").after("https://api.github.com/repositories/1/forks?page=2")
+    census = Census(NOW).after()
     kept = {"census": census.as_json()}
     assert Census.read(kept, NOW + timedelta(days=1)) == census
     assert Census.read(kept, NOW + timedelta(days=3)).number == 1

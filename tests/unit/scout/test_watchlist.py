@@ -107,10 +107,10 @@ def test_shipped_lists_are_right(name: str) -> None:
 
 
 def test_undriven_families_are_said() -> None:
-    """An engine nobody can drive yet is accepted, and told."""
+    """An engine nobody can drive yet is accepted and watched, and the rest is told."""
     text = GOOD.replace('family = "llama.cpp"', 'family = "vllm"')
     notes = parse(text, "list.toml").not_yet()
-    assert "engine fork is not built yet: family vllm is not driven yet" in notes
+    assert "engine fork is watched, and not built yet: family vllm is not driven yet" in notes
     assert any(note.startswith("stack tiny-fork is not benchable yet") for note in notes)
 
 
@@ -147,7 +147,13 @@ def test_undriven_families_are_said() -> None:
         ('name = "tiny-fork"', 'name = "<img src=x>"', "is not a name", ""),
         ('name = "tiny-fork"', 'name = "a\\nb"', "is not a name", ""),
         ('"Anbeeld/beellama.cpp"', '"--upload-pack=x/y"', "is not an owner/name", ""),
-        ('"Anbeeld/beellama.cpp"', '"a/.."', "is not an owner/name", ""),
+        ('"Anbeeld/beellama.cpp"', '"a/.."', "is not an owner/name", "ggml-org/llama.cpp"),
+        (
+            '"Anbeeld/beellama.cpp"',
+            '"https://github.com/Anbeeld/beellama.cpp.git"',
+            "is not an owner/name",
+            "write Anbeeld/beellama.cpp",
+        ),
         ('package = "tiny-gguf"', 'package = "--index-url=x"', "is not a package name", ""),
         ('rig = "olares-5090m"', 'rig = "a b;rm"', "is not a rig's name", ""),
     ],
@@ -172,10 +178,11 @@ def test_a_missing_key_is_placed_at_its_table() -> None:
 
 
 def test_several_mistakes_are_one_error() -> None:
-    """The first by line is told, and how many more there are."""
+    """The first by line is told first, and each of the others below it."""
     text = GOOD.replace('trust = "package"', "trust = 3").replace('trust = "auto"', "trust = 4")
     error = refused(text)
     assert "(and 1 more)" in error.message
+    assert f"\n  line {line_holding(text, 'trust = 4')}: " in error.message
     assert f"line {line_holding(text, 'trust = 3')}: " in error.message
 
 
