@@ -15,7 +15,7 @@ LONGEST_FILE_NAME = 300
 MOST_SHARDS = 512
 
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
-_STEP = re.compile(r"[A-Za-z0-9_][\w.+=(), -]{0,199}", re.ASCII)
+_STEP = re.compile(r"[A-Za-z0-9_][\w.+=-]{0,199}", re.ASCII)
 _REVISION = re.compile(r"[A-Za-z0-9][\w./-]{0,99}", re.ASCII)
 _SHARD = re.compile(r"(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf", re.ASCII)
 _FORM = "write OWNER/REPOSITORY/FILE.gguf@REVISION"
@@ -40,8 +40,11 @@ def checked_repo(text: str) -> str:
 def checked_file(text: str) -> str:
     """The name of a weight file, folders included; raises `ValueError`."""
     steps = text.split("/")
-    plain = all(_STEP.fullmatch(step) and not step.endswith((" ", ".")) for step in steps)
-    if not plain or len(text) > LONGEST_FILE_NAME or not text.endswith(".gguf"):
+    if (
+        not all(_STEP.fullmatch(step) for step in steps)
+        or len(text) > LONGEST_FILE_NAME
+        or not text.endswith(".gguf")
+    ):
         raise ValueError(f"{text[:80]!r} is not the name of a .gguf file of the hub")
     shard_files(text)
     return text

@@ -140,7 +140,7 @@ def _fetch(
         say(f"fetch {wanted.files[0]} of {found.repo} at {found.commit}")
         shards = shards_of(wanted, found)
         download(
-            [shard for shard in shards if not _is_here(store, shard, control)],
+            _missing(store, shards, control),
             hub=hub,
             found=found,
             target_of=store.file,
@@ -151,6 +151,12 @@ def _fetch(
         )
     if wanted.is_set:
         _join(store, sha256, _paths(store, sha256, wanted), shards)
+
+
+def _missing(store: Store, shards: Sequence[Shard], control: Control) -> list[Shard]:
+    """What is to be downloaded; the same bytes under two names are one file."""
+    once = {shard.sha256: shard for shard in shards}
+    return [shard for shard in once.values() if not _is_here(store, shard, control)]
 
 
 def _is_here(store: Store, shard: Shard, control: Control) -> bool:
@@ -175,4 +181,4 @@ def _join(store: Store, sha256: str, paths: Sequence[Path], shards: Sequence[Sha
         os.link(store.file(shard.sha256), incoming / path.name)
     incoming.rename(folder)
     for shard in shards:
-        store.file(shard.sha256).unlink()
+        store.file(shard.sha256).unlink(missing_ok=True)

@@ -1,6 +1,7 @@
 """The weights on this machine's disk, by digest: their room, their use, their end; fetches none.
 
-What a living job needs, what a process reads and what cannot be brought again is never taken away.
+What a living job needs and what a process reads is never taken away, and what a person added is
+never pushed out.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ class Store:
         before = (time.time() if now is None else now) - PART_DAYS * _DAY_SECONDS
         old = [each for each in self.entries() if each.form == "part" and each.used_at < before]
         gone = [entry for entry in old if self.remove(entry)]
-        for pattern in (f"*{JOURNAL}*", "*.partial", ".*.incoming"):
+        for pattern in (f"*{JOURNAL}*", "*.partial", ".*.incoming", ".adding-*"):
             for path in self.root.glob(pattern):
                 with contextlib.suppress(FileNotFoundError):
                     if path.lstat().st_mtime < before:

@@ -104,6 +104,21 @@ def submit_build(
     _report(settings, done, as_json)
 
 
+@submit_app.command("fetch")
+def submit_fetch(
+    place: str = typer.Argument(help="OWNER/REPOSITORY/FILE.gguf@REVISION on Hugging Face"),
+    as_json: bool = JSON_OPTION,
+) -> None:
+    """Download one model file of Hugging Face, verified against its sha256.
+
+    Without @REVISION the commit that `main` is at now. One file of a set stands for the set.
+    Example: `forkscout submit fetch unsloth/Qwen3.6-27B-GGUF/Qwen3.6-27B-UD-Q3_K_XL.gguf@main`
+    """
+    settings = Settings()
+    done = submit.submit_fetch(Desk(settings, open_database(settings)), place)
+    _report(settings, done, as_json, nothing="nothing to do: these weights are here already")
+
+
 @submit_app.command("publish")
 def submit_publish(as_json: bool = JSON_OPTION) -> None:
     """Write the static site again.
@@ -116,7 +131,13 @@ def submit_publish(as_json: bool = JSON_OPTION) -> None:
     _report(settings, done, as_json)
 
 
-def _report(settings: Settings, done: Submitted, as_json: bool) -> None:
+def _report(
+    settings: Settings,
+    done: Submitted,
+    as_json: bool,
+    *,
+    nothing: str = "nothing to do: this is already built",
+) -> None:
     unserved = submit.ring_for(settings, open_database(settings), done.jobs)
     if as_json:
         _print_json([_as_json(job) for job in done.jobs])
@@ -124,7 +145,7 @@ def _report(settings: Settings, done: Submitted, as_json: bool) -> None:
     for job in done.jobs:
         typer.echo(f"job {job.id}: {printable(job.title)} ({job.state})")
     if not done.jobs:
-        typer.echo("nothing to do: this is already built")
+        typer.echo(nothing)
     _say_unserved(unserved)
 
 
