@@ -26,7 +26,6 @@ READ_SECONDS = 30.0
 ANSWER_SECONDS = 120.0
 MOST_REDIRECTS = 5
 ANSWER_LIMIT_BYTES = 32 * 2**20
-CHUNK_BYTES = 256 * 1024
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
@@ -125,7 +124,7 @@ def asked(
                         response.status_code,
                         said,
                         elsewhere,
-                        lambda response=response: response.iter_raw(CHUNK_BYTES),  # type: ignore[misc]
+                        lambda response=response: response.iter_raw(),  # type: ignore[misc]
                     )
                     return
                 here = _next(here, response.headers.get("location", ""))
@@ -191,7 +190,10 @@ def _snapshot(data: Any, asked_repo: str) -> Snapshot:
 
 
 def _next(here: str, location: str) -> str:
-    there = urljoin(here, location)
+    try:
+        there = urljoin(here, location)
+    except ValueError:
+        there = ""
     parts = _origin(there)
     left_tls = parts is not None and urlsplit(here).scheme == "https" and parts[0] != "https"
     if not location or parts is None or left_tls:

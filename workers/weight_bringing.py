@@ -146,6 +146,7 @@ def _fetch(
             target_of=store.file,
             control=control,
             say=say,
+            block_bytes=store.block_bytes,
             room=partial(store.room_kept, keep={sha256, *wanted.digests}),
             http=http,
         )

@@ -20,7 +20,7 @@ from typing import Literal
 
 from jobs.errors import JobFailure, Later, disk_full
 from jobs.trees import remove
-from workers.download_parts import JOURNAL, NO_ROOM_FOR, PART, forget
+from workers.download_parts import BLOCK_BYTES, JOURNAL, NO_ROOM_FOR, PART, forget
 
 SUFFIX = ".gguf"
 PART_DAYS = 7
@@ -56,6 +56,7 @@ class Store:
     let_go: Callable[[str], bool]
     budget_bytes: int = 0
     min_free_bytes: int = 0
+    block_bytes: int = BLOCK_BYTES
     say: Callable[[str], None] = field(default=lambda _words: None)
 
     def file(self, sha256: str) -> Path:
