@@ -20,12 +20,13 @@ from typing import Literal
 
 from jobs.errors import JobFailure, Later, disk_full
 from jobs.trees import remove
-from workers.download_parts import BLOCK_BYTES, JOURNAL, NO_ROOM_FOR, PART, forget
+from workers.download_parts import BLOCK_BYTES, JOURNAL, NO_ROOM_FOR, PART, forget, part_of
 
 SUFFIX = ".gguf"
 PART_DAYS = 7
 """A part that nobody wanted for so long is swept."""
 
+LEFTOVERS = (f"*{JOURNAL}*", "*.partial", ".*.incoming", ".adding-*")
 BUSY_SECONDS = 30.0
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _DAY_SECONDS = 86400.0
@@ -115,10 +116,10 @@ class Store:
         before = (time.time() if now is None else now) - PART_DAYS * _DAY_SECONDS
         old = [each for each in self.entries() if each.form == "part" and each.used_at < before]
         gone = [entry for entry in old if self.remove(entry)]
-        for pattern in (f"*{JOURNAL}*", "*.partial", ".*.incoming", ".adding-*"):
+        for pattern in LEFTOVERS:
             for path in self.root.glob(pattern):
                 with contextlib.suppress(FileNotFoundError):
-                    if path.lstat().st_mtime < before:
+                    if path.lstat().st_mtime < before and not _has_part(path):
                         remove(path) if path.is_dir() else path.unlink()
         return gone
 
@@ -214,6 +215,10 @@ def _unread(paths: Sequence[Path]) -> Iterator[bool]:
             except FileNotFoundError:
                 continue
         yield True
+
+
+def _has_part(journal: Path) -> bool:
+    return part_of(journal.parent, journal.name.partition(".")[0]).exists()
 
 
 def _entry(path: Path) -> Entry | None:
