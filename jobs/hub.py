@@ -29,6 +29,7 @@ ANSWER_LIMIT_BYTES = 32 * 2**20
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
+_TOKEN = re.compile(r"[\x21-\x7e]{0,1000}", re.ASCII)
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -45,6 +46,11 @@ class Hub:
             raise UsageError(
                 f"FORKSCOUT_HF_ENDPOINT {self.endpoint[:80]!r} is no http(s) address",
                 advice="leave it empty for the public hub",
+            )
+        if not _TOKEN.fullmatch(self.token.get_secret_value().strip()):
+            raise UsageError(
+                "FORKSCOUT_HF_TOKEN holds signs that no token has",
+                advice="copy it again from the hub's settings",
             )
 
     @property

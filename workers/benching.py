@@ -30,7 +30,7 @@ from workers.bench import run_boot
 from workers.errands import ARTIFACT_PLACE, Errand, Subject, model_file, read_subject
 from workers.flags import flags_in
 from workers.host import fingerprint, machine_facts
-from workers.plan import Place, Plan, interpreter_mounts, launcher_of
+from workers.plan import Place, Plan, interpreter_mounts, launcher_of, weight_mounts
 from workers.quiet import disturbance, marked, wait_for_quiet
 from workers.sandbox import Limits, Mount, Sandbox
 from workers.weight_store import being_read
@@ -109,7 +109,7 @@ def _prepare(errand: Errand, wanted: BenchPayload) -> _Bench:
     tree, flags = _artifact(station, build, wanted, subject)
     control.report("check weights")
     weights = errand.weights(model)
-    target, *others = _places(weights)
+    target, *others = weight_mounts(weights)
     plan = Plan(
         engine=subject.family,
         scenario=SCENARIOS[wanted.scenario],
@@ -130,13 +130,6 @@ def _prepare(errand: Errand, wanted: BenchPayload) -> _Bench:
     return _Bench(
         wanted, subject, plan.scenario, cast(BuildRow, build), model, weights, sandbox, plan
     )
-
-
-def _places(weights: Sequence[Path]) -> list[Mount]:
-    """How a server sees the weights; it finds the files of a set by their names."""
-    if len(weights) == 1:
-        return [Mount(weights[0], "/weights/target.gguf")]
-    return [Mount(path, f"/weights/{path.name}") for path in weights]
 
 
 def threads() -> int:

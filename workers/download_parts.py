@@ -8,6 +8,7 @@ costs its own bytes, not the whole file. The room of the whole file is taken at 
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -41,6 +42,16 @@ def forget(root: Path, sha256: str) -> None:
     """Remove a part and its journal."""
     part_of(root, sha256).unlink(missing_ok=True)
     journal_of(root, sha256).unlink(missing_ok=True)
+
+
+def take_room(fd: int, size_bytes: int) -> None:
+    """Make the disk promise an open file its size; some file systems promise nothing."""
+    with disk_full_is_infrastructure(NO_ROOM_FOR, phase="download"):
+        try:
+            os.posix_fallocate(fd, 0, size_bytes)
+        except OSError as error:
+            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
+                raise
 
 
 class Part:
@@ -99,8 +110,7 @@ class Part:
 
     def reserve(self) -> None:
         """Take the room of the whole file now, so that two downloads are not promised the same."""
-        with disk_full_is_infrastructure(NO_ROOM_FOR, phase="download"):
-            os.posix_fallocate(self._fd, 0, self.size_bytes)
+        take_room(self._fd, self.size_bytes)
 
     def write(self, chunk: bytes) -> None:
         """Add bytes; more than the file's size is a fault of the caller."""

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import TypeVar, cast
 
 from jobs.control import Control
 from jobs.hub import Reply
@@ -15,12 +16,34 @@ from jobs.hub import Reply
 POLL_SECONDS = 0.1
 CHUNKS_AHEAD = 16
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True)
 class End:
     """Nothing follows; `fault` says why, where the body did not simply end."""
 
     fault: Exception | None = None
+
+
+def listening(control: Control, ask: Callable[[], T]) -> T:
+    """What `ask` returns or raises; raises `Stopped` within a moment of a cancel."""
+    answers: queue.Queue[tuple[T | None, Exception | None]] = queue.Queue(1)
+
+    def work() -> None:
+        try:
+            answers.put((ask(), None))
+        except Exception as fault:  # handed over, as below
+            answers.put((None, fault))
+
+    threading.Thread(target=work, name="asking", daemon=True).start()
+    while True:
+        control.check()
+        with contextlib.suppress(queue.Empty):
+            answer, fault = answers.get(timeout=POLL_SECONDS)
+            if fault is not None:
+                raise fault
+            return cast(T, answer)
 
 
 class Incoming:

@@ -18,6 +18,7 @@ from jobs.db import writing
 from jobs.errors import UsageError
 from jobs.store import catalog, weights
 from jobs.terminal import printable
+from workers.download_parts import take_room
 from workers.weight_bringing import store_of
 from workers.weights import digest_of
 
@@ -45,12 +46,12 @@ def add_file(settings: Settings, database: Engine, path: Path, *, name: str = ""
         )
     store = store_of(settings, database)
     size_bytes = _checked(path)
-    with (
-        store.room_kept(size_bytes),
-        tempfile.NamedTemporaryFile(prefix=".adding-", dir=store.root) as copy,
-    ):
+    with tempfile.NamedTemporaryFile(prefix=".adding-", dir=store.root) as copy:
+        with store.room_kept(size_bytes):
+            take_room(copy.fileno(), size_bytes)
         with path.open("rb") as file:
             shutil.copyfileobj(file, copy, COPY_BYTES)
+        copy.truncate()
         copy.flush()
         sha256 = digest_of(Path(copy.name), Control(), phase="verify")
         size_bytes = Path(copy.name).stat().st_size

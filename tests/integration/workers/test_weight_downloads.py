@@ -15,7 +15,7 @@ from pydantic import SecretStr
 from support.weights_hub import COMMIT, REPO, Handler, WeightsHub, sha256_of, status
 
 from jobs.control import Control
-from jobs.errors import JobFailure, Later, Stopped, Transient
+from jobs.errors import JobFailure, Later, Stopped, Transient, UsageError
 from jobs.hub import Hub
 from jobs.hub_names import set_sha256, shard_files
 from jobs.model import Blame
@@ -372,6 +372,27 @@ def test_a_cancel_ends_at_once_and_keeps_the_part(
     assert path.read_bytes() == WEIGHTS
     resumed = [headers["Range"] for kind, _, headers in hub.asked if kind == "cdn"][-1]
     assert resumed == f"bytes={kept}-{len(WEIGHTS) - 1}"
+
+
+def test_a_cancel_ends_the_question_for_the_commit_too(hub: WeightsHub, fetch: Bring) -> None:
+    """A hub that does not answer holds nobody up."""
+    gate = threading.Event()
+    hub.faults["api"] = [lambda _handler: gate.wait(20)]
+    control = Control()
+    threading.Timer(0.3, control.ask, ["cancelled"]).start()
+    began = time.monotonic()
+    with pytest.raises(Stopped):
+        fetch(control=control)
+    assert time.monotonic() - began < 1
+    gate.set()
+
+
+@pytest.mark.parametrize("token", ["hf_\n", "hf_a b", "hf_\u00e9", "x" * 2000])
+def test_a_damaged_token_is_refused_and_not_shown(fetch: Bring, token: str) -> None:
+    """What no header takes would else stand in the words of the error."""
+    with pytest.raises(UsageError) as caught:
+        fetch(token=f"{token}end")
+    assert "hf_" not in caught.value.message + caught.value.advice
 
 
 @pytest.mark.parametrize("damage", ["block", "journal", "size", "head"])

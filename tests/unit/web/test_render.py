@@ -179,3 +179,17 @@ def test_an_engine_without_revisions_says_so() -> None:
     """An engine without results is no empty table: the page says how to get one."""
     found = ShownEngine("buun", "llama.cpp", "a/b", None, None, "auto", ("main",), False, ())
     assert "forkscout submit bench --engine buun" in _html(pages.engines((found,)))
+
+
+def test_progress_in_bytes_is_read_in_larger_units() -> None:
+    """A download of a weight is told in GB, with its rate and the time left."""
+    progress = {
+        "phase": "download",
+        "done": 5.2e9,
+        "total": 17e9,
+        "unit": "B",
+        "note": "4 min left",
+    }
+    running = job(state=State.RUNNING, progress=progress)
+    text = _html(pages.queue(replace(QUEUE, running=(running,)), now=NOON, silent_seconds=45))
+    assert "download 5.2 GB of 17.0 GB, 4 min left" in text
