@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from jobs.git_names import is_readable
 from jobs.git_process import ask
-from jobs.git_remote import is_readable
 
 REMOTES, CANDIDATES = "refs/remotes/", "refs/candidates/"
 """Where what is watched lies, and what may be forgotten again."""

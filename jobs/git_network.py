@@ -18,9 +18,10 @@ from pydantic import SecretStr
 from jobs.errors import Permanent, Transient, UsageError
 from jobs.git import checked_url, drop_stale_locks, locked
 from jobs.git_held import CANDIDATES, REMOTES, Held, held_by, held_of, namespace, tips
+from jobs.git_names import BRANCH, TAG, is_readable
 from jobs.git_process import ask
 from jobs.git_refs import FULL_SHA
-from jobs.git_remote import BRANCH, TAG, default_branch, is_readable, remote_refs
+from jobs.git_remote import default_branch, remote_refs
 
 __all__ = [
     "BRANCH",
@@ -38,6 +39,7 @@ __all__ = [
     "tidy",
     "tips",
     "update",
+    "update_pulls",
 ]
 
 SEEN = "refs/forkscout/seen/"
@@ -99,11 +101,40 @@ def update(
         moved = {ref for ref in old.keys() | refs.keys() if old.get(ref) != refs.get(ref)}
         if moved:
             left = [old[ref] for ref in moved if ref in old]
-            _fetch(network, url, namespace(room, number), left, tick=tick, token=token)
+            name = namespace(room, number)
+            specs = [f"+refs/{part}*:{name}{part}*" for part in PARTS]
+            _fetch(network, url, name, left, specs, tick=tick, token=token)
             if len(moved) > PACK_ABOVE_REFS:
                 ask(["pack-refs", "--all"], mirror=network)
         now = tips(network, number, room=room) if moved else here.commits
         return Tips(now, fetched=bool(moved), refused=listed.refused)
+
+
+def update_pulls(
+    network: Path,
+    url: str,
+    number: int,
+    pulls: Sequence[str],
+    *,
+    tick: Callable[[], None] | None = None,
+    token: SecretStr | None = None,
+) -> Tips:
+    """Bring the heads of these pull requests up to date, and nothing else of their repository.
+
+    `pulls` are full ref names. One request where nothing moved: a list would name every pull
+    request there ever was.
+    """
+    network.parent.mkdir(parents=True, exist_ok=True)
+    with locked(network):
+        _ensure(network)
+        room = namespace(REMOTES, number)
+        old = tips(network, number)
+        specs = [f"+{ref}:{room}{ref.removeprefix('refs/')}" for ref in pulls]
+        left = [old[ref] for ref in pulls if ref in old]
+        _fetch(network, url, room, left, specs, tick=tick, token=token)
+        held = tips(network, number)
+        now = {ref: held[ref] for ref in pulls if ref in held}
+        return Tips(now, fetched=now != {ref: old.get(ref) for ref in pulls})
 
 
 def drop(network: Path, number: int) -> None:
@@ -209,6 +240,7 @@ def _fetch(
     url: str,
     room: str,
     left: Sequence[str],
+    specs: Sequence[str],
     *,
     tick: Callable[[], None] | None,
     token: SecretStr | None,
@@ -223,8 +255,7 @@ def _fetch(
         [
             *("fetch", "--progress", "--prune", "--no-tags", "--no-auto-maintenance"),
             *("--no-recurse-submodules", "--no-write-fetch-head", "--filter=blob:none"),
-            *("--end-of-options", "origin"),
-            *(f"+refs/heads/*:{room}heads/*", f"+refs/tags/*:{room}tags/*"),
+            *("--end-of-options", "origin", *specs),
         ],
         mirror=network,
         url=url,

@@ -10,25 +10,12 @@ from pydantic import SecretStr
 
 from jobs.errors import Permanent
 from jobs.git import checked_url
+from jobs.git_names import BRANCH, PULL, is_readable
 from jobs.git_process import ask
 from jobs.git_refs import FULL_SHA
 
-BRANCH, TAG = "refs/heads/", "refs/tags/"
 PEELED = "^{}"
-NAME_LENGTH = 200
 REFS_LIMIT = 20_000  # upstream has about 7,000 tags
-_NAME = re.compile(r"refs/(heads|tags)/(?![-.])[^\s~^:?*\[\\]+")
-
-
-def is_readable(ref: str) -> bool:
-    """Whether a branch or tag has a name that can be shown, stored and typed."""
-    return (
-        len(ref) <= NAME_LENGTH
-        and ref.isprintable()
-        and _NAME.fullmatch(ref) is not None
-        and not any(bad in ref for bad in ("..", "@{", "//", "/."))
-        and not ref.endswith((".lock", "/", "."))
-    )
 
 
 @dataclass(frozen=True)
@@ -56,7 +43,7 @@ def remote_refs(
         name = ref.removesuffix(PEELED)
         if not ref:
             continue
-        if not FULL_SHA.fullmatch(sha) or not is_readable(name):
+        if not FULL_SHA.fullmatch(sha) or name.startswith(PULL) or not is_readable(name):
             refused += name == ref
         elif name != ref:
             commits[name] = sha

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from jobs.git_names import full_name
 from scout.graph import Graph, Reach, Triple, patches, triples
 from scout.history import History
 from scout.kinship import Kin, elders, relatives
@@ -36,7 +37,7 @@ def views(
 
 def upstream_of(graph: Graph, root: Kin, refs: Mapping[str, str]) -> Upstream | None:
     """What forks of `root` are measured against; None where its head is not in the graph."""
-    head = refs.get(f"refs/heads/{root.branch}")
+    head = refs.get(full_name(root.branch)) if root.branch else None
     if head is None or not graph.knows(head):
         return None
     released, everything = graph.reach([head]), graph.reach([head, *refs.values()])

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from jobs.git_history import CommitFacts
-from jobs.git_network import BRANCH
+from jobs.git_names import short_name
 from scout.absorbed_news import LISTED, absorbed_news, counted, facts_of, when
 from scout.graph import changes, patches, triple, triples
 from scout.ref_values import Place, RefNews, View, keys_of
@@ -113,7 +113,7 @@ def _told(
     facts: Mapping[str, Any],
     how: str,
 ) -> RefNews:
-    name = ref.removeprefix(BRANCH)
+    name = short_name(ref)
     key, former = keys_of("push", f"{ref}:{after}", place.names)
     everything = {
         "ref": ref,
@@ -169,8 +169,7 @@ def _sync(
     return RefNews(
         "upstream_synced",
         key,
-        f"{place.engine}: {ref.removeprefix(BRANCH)} {verb} upstream {new[:9]}, "
-        f"{absorbed} commits taken",
+        f"{place.engine}: {short_name(ref)} {verb} upstream {new[:9]}, {absorbed} commits taken",
         facts_of(place, facts),
         happened_at=when(view.graph, after),
         former=former,

@@ -10,7 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jobs.git_network import BRANCH, TAG
+from jobs.git_names import short_name
+from jobs.git_network import TAG
 from scout.absorbed_news import facts_of, when
 from scout.push_news import push_news
 from scout.ref_values import Place, RefNews, View, keys_of
@@ -105,7 +106,7 @@ def _branch(place: Place, ref: str, oid: str, view: View, *, gone: bool) -> RefN
     return RefNews(
         f"branch_{verb}",
         key,
-        f"{place.engine}: branch {ref.removeprefix(BRANCH)} {verb} at {oid[:9]}",
+        f"{place.engine}: branch {short_name(ref)} {verb} at {oid[:9]}",
         facts_of(place, facts),
         revision=oid if ref in place.watched and not gone else None,
         happened_at=None if gone else when(view.graph, oid),

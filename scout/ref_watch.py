@@ -20,7 +20,8 @@ from sqlmodel import Session
 from jobs.db import reading, writing
 from jobs.errors import ScoutError
 from jobs.git import repo_url
-from jobs.git_network import BRANCH, Held, held_by
+from jobs.git_names import short_name
+from jobs.git_network import Held, held_by
 from jobs.store import catalog, refs
 from scout import neighbours
 from scout.capability_news import capability_news
@@ -214,7 +215,7 @@ def _write(session: Session, kin: Kin, news: RefNews, heads: set[str], now: date
         return False
     revision_id, label = None, None
     if news.revision is not None:
-        branch = str(news.facts["ref"]).removeprefix(BRANCH)
+        branch = short_name(str(news.facts["ref"]))
         label = f"{branch}@{news.revision[:9]}"
         at = news.happened_at or now
         revision_id = catalog.add_revision(
@@ -259,7 +260,7 @@ def _trouble(name: str, error: Exception) -> Trouble:
 
 def _heads(kin: Kin, commits: Mapping[str, str]) -> tuple[str, ...]:
     heads = sorted(kin.watched & commits.keys())
-    return tuple(f"{ref.removeprefix(BRANCH)}@{commits[ref][:9]}" for ref in heads)
+    return tuple(f"{short_name(ref)}@{commits[ref][:9]}" for ref in heads)
 
 
 def _source(kin: Kin, sources: Mapping[str, RefSource]) -> RefSource | None:

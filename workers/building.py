@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from sqlmodel import Session
 
-from jobs import clock, git, pip
+from jobs import clock, git, git_single, pip
 from jobs.control import Control
 from jobs.db import reading
 from jobs.engines.base import BuildPlaces, classify
@@ -190,6 +190,14 @@ def _bring_source(errand: Errand, subject: Subject, into: Path) -> None:
             mirror,
             git.repo_url(repo),
             _note(control, "fetch"),
+            tick=control.check,
+            token=token,
+        )
+    if not git.holds(mirror, subject.revision.commit):
+        git_single.fetch_commit(
+            mirror,
+            git.repo_url(repo),
+            subject.revision.commit,
             tick=control.check,
             token=token,
         )

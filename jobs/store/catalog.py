@@ -26,6 +26,12 @@ def engines(session: Session, *, retired: bool = False) -> list[EngineRow]:
     return list(session.exec(query))
 
 
+def is_watched(session: Session, engine_id: int | None) -> bool:
+    """Whether that is an engine which a watch list names now."""
+    row = session.get(EngineRow, engine_id) if engine_id is not None else None
+    return row is not None and not row.retired
+
+
 def engine_named(session: Session, name: str) -> EngineRow:
     """The engine of that name, retired or not."""
     sound = name.encode("utf-8", "replace").decode("utf-8")  # an argument may hold half a character

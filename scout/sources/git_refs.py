@@ -9,6 +9,7 @@ from pydantic import SecretStr
 
 from jobs import git_network
 from jobs.git import repo_url
+from jobs.git_names import full_name, is_pull
 from jobs.git_network import Held
 from scout.sources.base import RefsSeen, Watched
 
@@ -26,9 +27,16 @@ def look(
     held: Held | None = None,
     token: SecretStr | None = None,
 ) -> RefsSeen:
-    """What the branches and tags are now; their history is in the network when this returns."""
+    """What the branches and tags are now; their history is in the network when this returns.
+
+    Of an engine that lives in pull requests, their heads alone.
+    """
     url = repo_url(engine.repo or "")
-    found = git_network.update(network, url, number, held=held, token=token)
+    pulls = [full_name(branch) for branch in engine.branches if is_pull(branch)]
+    if pulls:
+        found = git_network.update_pulls(network, url, number, pulls, token=token)
+    else:
+        found = git_network.update(network, url, number, held=held, token=token)
     return RefsSeen(found.commits, found.refused)
 
 

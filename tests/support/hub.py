@@ -101,6 +101,7 @@ class Hub:
         self.folder = folder
         self.config = folder / "gitconfig"
         self.server = server
+        self.repositories: dict[str, Repository] = {}
         (folder / "hub").mkdir(parents=True, exist_ok=True)
         base = server.url if server is not None else f"{folder}/hub/"
         self.config.write_text(f'[url "{base}"]\n\tinsteadOf = https://github.com/\n')
@@ -111,4 +112,5 @@ class Hub:
         work = self.folder / "work" / name
         bare.parent.mkdir(parents=True, exist_ok=True)
         work.parent.mkdir(parents=True, exist_ok=True)
-        return Repository(bare, work)
+        self.repositories[name] = Repository(bare, work)
+        return self.repositories[name]

@@ -156,6 +156,18 @@ def test_a_fork_is_looked_up_with_git(desk, ref):
     assert again.last.id == done.last.id
 
 
+@pytest.mark.needs("git")
+def test_the_head_of_a_pull_request_is_benched_by_its_number(desk, hub):
+    """No branch or tag reaches it; the mirror fetches it by itself, for the builder too."""
+    stranger = hub.repositories["owner/fork"]
+    head = stranger.commit({"new": "1"})
+    stranger.push("HEAD:refs/pull/3/head")
+    done = bench(desk, engine_name="fork", target="gemma:q4", ref="pull/3")
+    with db.reading(desk.database) as session:
+        row = session.get(RevisionRow, done.last.payload["revision_id"])
+    assert (row.commit, row.label) == (head, "pull/3")
+
+
 def test_what_is_built_is_not_built_again_until_its_artifact_is_lost(desk):
     """A known build needs no job; one whose artifact is gone is made again."""
     wish = {"engine_name": "wheels", "ref": "2.0", "rig": "cpu"}

@@ -18,8 +18,10 @@ from jobs.dispatch import plan_events
 from jobs.errors import Permanent
 from jobs.model import Lane, State
 from jobs.store import catalog, refs, work
+from scout.family import family_of
 from scout.graph import Graph
 from scout.history import GitHistory
+from scout.kinship import kindred
 
 pytestmark = pytest.mark.needs("git")
 
@@ -354,3 +356,26 @@ def test_a_lost_network_is_fetched_again_without_news(chain: Chain, scout: Scout
     shutil.rmtree(scout.network)
     assert scout.look().new == ()
     assert (scout.network / "HEAD").exists()
+
+
+def test_a_pull_request_is_an_engine_of_its_own(chain: Chain, scout: Scout) -> None:
+    """Its pushes are told and built under its name, beside the engine of the same repository."""
+    pull = engine("mtp", "up/llama.cpp", "pull/7", "upstream")
+    chain.upstream.push("HEAD:refs/pull/7/head")
+    scout.load(CHAIN + pull + bench_of("upstream", "turbo", "buun", "bee", "mtp"))
+    first = scout.look()
+    assert first.troubles == ()
+    assert first.looked["mtp"] == (f"pull/7@{chain.upstream.head[:9]}",)
+    head = patch(chain.upstream, "heads", "am", 40)
+    chain.upstream.push("HEAD:refs/pull/7/head")
+    new = scout.look().new
+    assert [(each.kind, each.title) for each in new] == [
+        ("fork_pushed", f"mtp: pull/7 pushed to {head[:9]}, 1 new patch")
+    ]
+    assert [job.title for job in plan(scout) if "build" in job.kind] == [
+        f"build mtp pull/7@{head[:9]} for cpu"
+    ]
+    with reading(scout.database) as session:
+        kin = kindred(session)
+    descent = {each.engine: each for each in family_of("mtp", kin, scout.history, now=scout.at)}
+    assert (descent["mtp"].parent, descent["mtp"].own_patches) == ("upstream", 1)
