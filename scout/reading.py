@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
@@ -13,8 +12,9 @@ from pydantic_core import ErrorDetails
 
 from jobs.errors import UsageError, did_you_mean
 from jobs.git_names import is_pull
-from jobs.hub_names import set_sha256, shard_files
 from jobs.scenarios import SCENARIOS
+from scout.model_reading import wrong_model
+from scout.problem import Problem
 from scout.toml_lines import line_of
 from scout.watchlist import (
     HUB_FILE,
@@ -40,15 +40,6 @@ _TABLES: dict[tuple[str, ...], type[BaseModel]] = {
     ("models",): HubWatchEntry,
     ("stack",): StackEntry,
 }
-
-
-@dataclass(frozen=True)
-class Problem:
-    """One thing that is wrong, where, and what would be right."""
-
-    path: tuple[str | int, ...]
-    says: str
-    advice: str = ""
 
 
 def shipped(name: str) -> Path:
@@ -149,7 +140,7 @@ def _impossible(watch: WatchList) -> Iterator[Problem]:
     for at, engine in enumerate(watch.engines):
         yield from _wrong_engine(watch, at, engine)
     for at, model in enumerate(watch.models):
-        yield from _wrong_model(("model", at), model)
+        yield from wrong_model(("model", at), model)
     for at, stack in enumerate(watch.stacks):
         yield from _wrong_stack(watch, at, stack)
 
@@ -221,46 +212,6 @@ def _wrong_parent(watch: WatchList, at: int, engine: EngineEntry) -> Iterator[Pr
     if above == engine.name:
         yield Problem(
             place, f"engine {engine.name!r} is its own ancestor", "leave out one of the parents"
-        )
-
-
-def _wrong_model(here: tuple[str | int, ...], model: ModelEntry) -> Iterator[Problem]:
-    if (model.package is None) == (model.repo is None):
-        yield Problem(
-            (*here, "repo" if model.repo else "name"),
-            f"model {model.name!r} needs either a package or a repo",
-            'write package = "name" and version, or repo = "owner/name" and file',
-        )
-        return
-    needs = "file" if model.repo else "version"
-    others = ("version",) if model.repo else ("file", "revision", "shards")
-    if getattr(model, needs) is None:
-        source = "repo" if model.repo else "package"
-        yield Problem(
-            (*here, source), f"{needs!r} is missing beside the {source}", f"add {needs} = ..."
-        )
-        return
-    for key in others:
-        if getattr(model, key):
-            source = "a hub's file" if model.repo else "a package"
-            yield Problem((*here, key), f"{source} has no {key}", f"leave {key} out")
-    if model.file is not None:
-        yield from _wrong_shards(here, model, len(shard_files(model.file)))
-
-
-def _wrong_shards(here: tuple[str | int, ...], model: ModelEntry, count: int) -> Iterator[Problem]:
-    given = len(model.shards)
-    if given != (count if count > 1 else 0):
-        yield Problem(
-            (*here, "shards" if given else "file"),
-            f"{model.file!r} is one of {count} files, {given} are named in shards",
-            "name the sha256 of every file of the set in shards, in order",
-        )
-    elif given and set_sha256(model.shards) != model.sha256:
-        yield Problem(
-            (*here, "sha256"),
-            f"sha256 of {model.name!r} is not that of its shards",
-            f"write sha256 = {set_sha256(model.shards)!r}",
         )
 
 

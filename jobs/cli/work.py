@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import codecs
 import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import typer
@@ -18,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from jobs import clock, submit
+from jobs.cli.log_reading import LogReader
 from jobs.config import Settings
 from jobs.db import open_database, reading, writing
 from jobs.demo import note_of
@@ -37,7 +36,6 @@ submit_app = typer.Typer(
 app.add_typer(submit_app, name="submit")
 
 FOLLOW_SECONDS = 0.3
-CHUNK_BYTES = 2**20
 NOTHING_WAITS = "no job is waiting; `--all` lists the ended ones"
 JSON_OPTION = typer.Option(False, "--json", help="print JSON")
 
@@ -258,14 +256,14 @@ def logs(
     database = open_database(settings)
     with reading(database) as session:
         store.job(session, job)
-    shown: _LogReader | None = None
+    shown: LogReader | None = None
     while True:
         with reading(database) as session:
             over = State(store.job(session, job).state) not in LIVE
         path = settings.job_log(job)
         if path.exists():
             if shown is None or shown.path != path:
-                shown = _LogReader(path)
+                shown = LogReader(path)
             for text in shown.new():
                 typer.echo(printable(text), nl=False)
         if over or not follow:
@@ -273,23 +271,6 @@ def logs(
         time.sleep(FOLLOW_SECONDS)
     if shown is None:
         typer.echo(f"job {job} has no log yet", err=True)
-
-
-class _LogReader:
-    """Reads what is added to a log, never more than a piece of it at once."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._offset = 0
-        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-
-    def new(self) -> Iterator[str]:
-        """The text that came since last time, in pieces."""
-        with self.path.open("rb") as file:
-            file.seek(self._offset)
-            while data := file.read(CHUNK_BYTES):
-                self._offset += len(data)
-                yield self._decoder.decode(data)
 
 
 def _note(row: JobRow) -> str:
