@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 from support.rows import NOON, Rows, digest
-from support.weights_hub import sha256_of
+from support.weights_hub import REPO, WeightsHub, sha256_of
 from typer.testing import CliRunner
 
 from jobs import db
+from jobs.cli.work import app as jobs_app
 from jobs.config import Settings
 from jobs.errors import UsageError
 from jobs.model import State
@@ -163,3 +164,22 @@ def test_prune_names_first_and_removes_on_yes(settings: Settings, opened: Engine
     left = {path.stem for path in settings.weights.glob("*.gguf")}
     assert left == set(shas.values()) - spare
     assert run("prune") == "nothing to remove\n"
+
+
+def test_a_file_of_the_hub_is_submitted_by_its_name(
+    opened: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A set by any of its files; a hostile name is refused before the hub is asked."""
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.setenv(name, "127.0.0.1,localhost")
+    shards = {"a-00001-of-00002.gguf": b"one", "a-00002-of-00002.gguf": b"two"}
+    with WeightsHub(shards) as hub:
+        monkeypatch.setenv("FORKSCOUT_HF_ENDPOINT", hub.url)
+        words = ["submit", "fetch", f"{REPO}/a-00002-of-00002.gguf", "--json"]
+        done = CliRunner().invoke(jobs_app, words, catch_exceptions=False)
+        [job] = json.loads(done.stdout)
+        assert job["title"] == f"fetch {REPO}:a-00001-of-00002.gguf"
+        for hostile in (f"{REPO}/../../etc/passwd", f"{REPO}/x\x1b.gguf", "--help/../x"):
+            failed = CliRunner().invoke(jobs_app, ["submit", "fetch", "--", hostile])
+            assert isinstance(failed.exception, UsageError)
+        assert hub.count("api") == len(hub.asked) == 1
