@@ -66,21 +66,23 @@ class Part:
         self._whole = hashlib.sha256()
         self._block = hashlib.blake2b(digest_size=_DIGEST_BYTES)
         self._sealed = 0
+        self._is_resumed = False
         self._head = json.dumps([1, sha256, size_bytes, block_bytes])
         self._fd = os.open(
             part_of(root, sha256), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
         )
 
     def close(self) -> None:
-        """Keep what is journaled, give back the room of the rest."""
+        """Keep what is journaled, give back the room of the rest; unread bytes are kept as well."""
         if self._fd < 0:
             return
         try:
-            os.ftruncate(self._fd, self._sealed)
+            if self._is_resumed:
+                os.ftruncate(self._fd, self._sealed)
         finally:
             os.close(self._fd)
             self._fd = -1
-        if not self._sealed:
+        if self._is_resumed and not self._sealed:
             forget(self.root, self.sha256)
 
     def resume(self) -> Iterator[int]:
@@ -102,6 +104,7 @@ class Part:
             kept += min(self._block_bytes, self.size_bytes - kept)
             self.offset = self._sealed = kept
         self._write_journal(kept)
+        self._is_resumed = True
 
     @property
     def lacking_bytes(self) -> int:

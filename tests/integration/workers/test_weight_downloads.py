@@ -374,6 +374,31 @@ def test_a_cancel_ends_at_once_and_keeps_the_part(
     assert resumed == f"bytes={kept}-{len(WEIGHTS) - 1}"
 
 
+def test_a_cancel_while_a_part_is_verified_keeps_all_of_it(
+    hub: WeightsHub, fetch: Bring, root: Path
+) -> None:
+    """What was not read again yet is not lost."""
+    hub.faults["cdn"] = [
+        lambda handler: handler.ranged(handler.file, length=2_000_000),
+        status(500),
+    ]
+    with pytest.raises(Transient):
+        fetch()
+    size = (root / f"{SHA}.part").stat().st_size
+
+    class Impatient(Control):
+        def check(self) -> None:
+            if self.progress.get("phase") == "verify part":
+                self.ask("cancelled")
+            super().check()
+
+    with pytest.raises(Stopped):
+        fetch(control=Impatient())
+    assert (root / f"{SHA}.part").stat().st_size == size
+    fetch()
+    assert f"bytes={size}-" in hub.asked[-1][2]["Range"]
+
+
 def test_a_cancel_ends_the_question_for_the_commit_too(hub: WeightsHub, fetch: Bring) -> None:
     """A hub that does not answer holds nobody up."""
     gate = threading.Event()
