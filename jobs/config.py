@@ -72,6 +72,13 @@ class Settings(BaseSettings):
     github_minutes: float = Field(
         5.0, ge=0, description="how often GitHub is looked at; 0 means only by hand"
     )
+    hf_token: SecretStr = Field(
+        SecretStr(""), description="read-only Hugging Face token; empty means public files only"
+    )
+    hf_endpoint: str = Field("https://huggingface.co", description="address of Hugging Face")
+    weights_budget_bytes: int = Field(
+        0, ge=0, description="disk the weights may take; 0 means all but what must stay free"
+    )
     drain_seconds: float = Field(20.0, gt=0, description="how long a stop waits before it kills")
     min_free_bytes: int = Field(2_000_000_000, ge=0, description="disk that must stay free")
     quiet_seconds: float = Field(

@@ -36,6 +36,14 @@ class Transient(ScoutError):
     """It did not work this time"""
 
 
+class Later(Transient):
+    """Not now"""
+
+    def __init__(self, detail: str = "", *, wait_seconds: float, advice: str = "") -> None:
+        self.wait_seconds = wait_seconds
+        super().__init__(detail, advice=advice)
+
+
 class Permanent(ScoutError):
     """It cannot work as it is"""
 

@@ -138,6 +138,14 @@ def _file(model: ModelEntry) -> dict[str, object]:
         "model_class": model.model_class,
         "quantisation": model.quantisation or "",
         "sha256": model.sha256,
-        "source": {"package": model.package, "version": model.version},
+        "source": _source(model),
         "size_bytes": model.size_bytes,
     }
+
+
+def _source(model: ModelEntry) -> dict[str, object]:
+    if model.package is not None:
+        return {"package": model.package, "version": model.version}
+    hub = {"repo": model.repo, "file": model.file, "revision": model.revision}
+    known: dict[str, object] = {key: value for key, value in hub.items() if value is not None}
+    return known | ({"shards": list(model.shards)} if model.shards else {})

@@ -195,3 +195,17 @@ def test_a_source_that_is_not_well_is_seen_on_two_pages() -> None:
     front = _html(pages.index(FRONT, (), found, now=NOON))
     assert "github pulls is degraded since" in front
     assert "is degraded" not in _html(pages.index(FRONT, (), QUEUE, now=NOON))
+
+
+def test_progress_in_bytes_is_read_in_larger_units() -> None:
+    """A download of a weight is told in GB, with its rate and the time left."""
+    progress = {
+        "phase": "download",
+        "done": 5.2e9,
+        "total": 17e9,
+        "unit": "B",
+        "note": "4 min left",
+    }
+    running = job(state=State.RUNNING, progress=progress)
+    text = _html(pages.queue(replace(QUEUE, running=(running,)), now=NOON, silent_seconds=45))
+    assert "download 5.2 GB of 17.0 GB, 4 min left" in text
