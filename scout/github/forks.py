@@ -82,7 +82,7 @@ class Census:
         if kept:
             counts = {name: int(kept[name]) for name in ("number", "per_page", "failures")}
             begun = cls(datetime.fromisoformat(kept["started_at"]), **counts)
-            if now - begun.started_at < LONGEST_CENSUS:
+            if timedelta(0) <= now - begun.started_at < LONGEST_CENSUS:
                 return begun
         return cls(now)
 
