@@ -69,6 +69,16 @@ class Settings(BaseSettings):
     github_minutes: float = Field(
         5.0, ge=0, description="how often GitHub is looked at; 0 means only by hand"
     )
+    hf_token: SecretStr = Field(
+        SecretStr(""), description="read-only Hugging Face token; empty means the anonymous quota"
+    )
+    hf_endpoint: str = Field("https://huggingface.co", description="address of the model hub")
+    hf_minutes: float = Field(
+        5.0, ge=0, description="how often the model hub is looked at; 0 means only by hand"
+    )
+    hf_webhook_secret: SecretStr = Field(
+        SecretStr(""), description="secret of the model hub's webhook; empty means none is taken"
+    )
     drain_seconds: float = Field(20.0, gt=0, description="how long a stop waits before it kills")
     min_free_bytes: int = Field(2_000_000_000, ge=0, description="disk that must stay free")
     quiet_seconds: float = Field(
@@ -166,6 +176,11 @@ class Settings(BaseSettings):
         return self.attempt_log(job_id, newest)
 
     @property
+    def hub_home(self) -> Path:
+        """What huggingface_hub may write to."""
+        return self.root / "hub"
+
+    @property
     def scratch(self) -> Path:
         return self.root / "tmp"
 
@@ -190,6 +205,7 @@ class Settings(BaseSettings):
             self.weights,
             self.logs,
             self.mirrors,
+            self.hub_home,
             self.scratch,
             self.locks,
         ):

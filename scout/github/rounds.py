@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import structlog
@@ -18,9 +18,8 @@ from scout.github.answers import Answer, Kind, backoff_until
 from scout.github.base import Happening, Outcome, record
 from scout.github.desk import Desk
 from scout.github.visits import FOR_TOKENS_ONLY, SOURCES, Visit, visits_of
+from scout.source_health import Tally, judge
 
-DEGRADED_AFTER = 3
-"""Rounds in a row in which a source had no answer at all before we say so."""
 ANONYMOUS_LIMIT = 60
 """The hourly quota of whoever has no token; with one it is in the thousands."""
 FORGET_AFTER = timedelta(days=45)
@@ -41,18 +40,6 @@ class Round:
     waiting: tuple[str, ...] = ()
     requests: int = 0
     remarks: tuple[str, ...] = ()
-
-
-@dataclass
-class _Tally:
-    """How one source fared in this round."""
-
-    good: int = 0
-    bad: int = 0
-    status: int | None = None
-    limited: bool = False
-    retry_at: datetime | None = None
-    reasons: list[str] = field(default_factory=list)
 
 
 def checked(source: str, *, besides: Collection[str] = ()) -> tuple[str, ...]:
@@ -83,7 +70,7 @@ def look_around(
     """
     before = desk.client.requests_made
     new: list[Happening] = []
-    tallies: dict[str, _Tally] = {}
+    tallies: dict[str, Tally] = {}
     waiting: dict[str, str] = {}
     notes: list[str] = []
     looked = 0
@@ -106,7 +93,7 @@ def look_around(
             if outcome.held:
                 waiting[source] = f"{outcome.held.reason} (until {outcome.held.until:%H:%M} UTC)"
                 break
-            _count(tallies.setdefault(source, _Tally()), visit, outcome)
+            _count(tallies.setdefault(source, Tally()), visit, outcome)
     for source, tally in tallies.items():
         new += _health(desk, source, tally)
         notes += tally.reasons
@@ -180,42 +167,21 @@ def _reschedule(
     state.failures, state.status, state.retry_at = 0, 200, now + pause
 
 
-def _count(tally: _Tally, visit: Visit, outcome: Outcome) -> None:
-    if outcome.failed is None:
+def _count(tally: Tally, visit: Visit, outcome: Outcome) -> None:
+    failed = outcome.failed
+    if failed is None:
         tally.good += 1
         return
-    tally.bad += 1
-    tally.status = outcome.failed.status
-    tally.limited = tally.limited or outcome.failed.limit is not None
-    tally.reasons.append(f"{visit.name}: {outcome.failed.reason}")
+    limited = failed.limit is not None
+    tally.fail(visit.name, failed.reason, status=failed.status, limited=limited)
 
 
-def _health(desk: Desk, source: str, tally: _Tally) -> tuple[Happening, ...]:
+def _health(desk: Desk, source: str, tally: Tally) -> tuple[Happening, ...]:
     """Tell when a source stops answering and when it answers again, once each."""
     now = desk.now()
     with writing(desk.database) as session:
         state = source_states.lock_source_state(session, f"source:{source}", now)
-        degraded = bool(state.cursor.get("degraded"))
-        silent = tally.bad > 0 and tally.good == 0
-        state.failures = state.failures + 1 if silent else 0
-        state.status = tally.status
-        worse = tally.limited or state.failures >= DEGRADED_AFTER
-        if worse == degraded or (degraded and silent):
-            return ()
-        state.cursor = {**state.cursor, "degraded": worse}
-        word = "degraded" if worse else "recovered"
-        why = tally.reasons[0].partition(": ")[2] if worse and tally.reasons else ""
-        retry_at = source_states.source_state(session, f"cooldown:{desk.client.identity}")
-        happening = Happening(
-            f"source_{word}",
-            f"src:{source}:{word}:{now:%Y-%m-%dT%H}",
-            f"{source} {word}" + (f": {why}" if why else ""),
-            {
-                "status": tally.status,
-                "retry_at": retry_at.retry_at.isoformat()
-                if worse and retry_at and retry_at.retry_at
-                else None,
-            },
-            now,
-        )
-        return record(session, [happening], source=source, repo=None, now=now)
+        cooling = source_states.source_state(session, f"cooldown:{desk.client.identity}")
+        retry_at = cooling.retry_at if cooling else None
+        happening = judge(state, source, tally, retry_at=retry_at, now=now)
+        return record(session, [happening] if happening else [], source=source, repo=None, now=now)
