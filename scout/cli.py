@@ -16,7 +16,7 @@ from jobs import clock
 from jobs.config import Settings
 from jobs.db import open_database, reading
 from jobs.store import catalog
-from scout import events_cli, forks_cli, gguf_cli, ranking_cli, run_cli, watchlist_cli
+from scout import events_cli, forks_cli, gguf_cli, models_cli, ranking_cli, run_cli, watchlist_cli
 from scout.family import as_tree, family_of
 from scout.history import GitHistory
 from scout.kinship import kindred
@@ -28,6 +28,7 @@ app.add_typer(forks_cli.app)
 app.add_typer(ranking_cli.app)
 app.add_typer(events_cli.app)
 app.add_typer(gguf_cli.app)
+app.add_typer(models_cli.app, name="models")
 
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON for programs")]
 

@@ -12,8 +12,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from jobs.config import Settings
 from jobs.gguf.facts import ModelFacts, PerLayer
 from jobs.terminal import printable
+from scout.hub.desk import open_client
+from scout.hub.places import is_hub_place, locate
 from scout.weight_places import Reading, read_model
 
 app = typer.Typer()
@@ -23,7 +26,10 @@ MOST_SHOWN_LAYERS = 12
 
 @app.command("gguf")
 def gguf(
-    place: Annotated[str, typer.Argument(help="a path, or an http(s) address")],
+    place: Annotated[
+        str,
+        typer.Argument(help="a path, an http(s) address, hf:OWNER/REPO/FILE, or OWNER/REPO:QUANT"),
+    ],
     full: Annotated[
         bool, typer.Option("--full", help="read to the end: tensor types and sizes by place")
     ] = False,
@@ -33,7 +39,7 @@ def gguf(
 
     Example: forkscout gguf https://host/Qwen3.6-27B-Q4_K_M.gguf --full
     """
-    reading = read_model(place, full=full)
+    reading = _read(place, full=full)
     if as_json:
         typer.echo(json.dumps(_as_json(reading), indent=2, allow_nan=False))
         return
@@ -43,6 +49,16 @@ def gguf(
     Console().print(table)
     for note in reading.facts.notes:
         typer.echo(f"note: {printable(note)}")
+
+
+def _read(place: str, *, full: bool) -> Reading:
+    """A place of the hub is looked up there first; a token goes to the hub and nowhere else."""
+    if not is_hub_place(place):
+        return read_model(place, full=full)
+    settings = Settings()
+    settings.prepare()
+    found = locate(place, lambda: open_client(settings))
+    return read_model(found.url, full=full, token=settings.hf_token.get_secret_value().strip())
 
 
 def _as_json(reading: Reading) -> dict[str, object]:

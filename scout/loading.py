@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlmodel import Session
 
 from jobs.errors import UsageError
-from jobs.store import catalog
+from jobs.store import catalog, hub
 from jobs.tables import EngineRow
 from scout.watchlist import DRIVEN_FAMILIES, MADE_WAYS, EngineEntry, ModelEntry, WatchList
 
@@ -45,6 +45,9 @@ def apply(
     for model in watch_list.models:
         _, is_new = catalog.upsert_model_file(session, model.name, now=now, values=_file(model))
         changed += [f"model {model.name}"] if is_new else []
+    for place in watch_list.hub_watches:
+        if hub.upsert_watch(session, place.watch, roles=place.roles, now=now):
+            changed.append(place.watch)
     benchable = [stack for stack in watch_list.stacks if not watch_list.stack_obstacle(stack)]
     for stack in benchable:
         values = {
@@ -62,6 +65,7 @@ def apply(
     if replace:
         dropped = catalog.drop_stacks(session, keep=[stack.name for stack in benchable])
         retired = _retire(session, keep=rows)
+        retired += hub.retire_watches(session, keep={each.watch for each in watch_list.hub_watches})
     session.flush()
     return Changes(tuple(changed), tuple(retired), tuple(dropped), tuple(watch_list.not_yet()))
 

@@ -18,7 +18,7 @@ app = typer.Typer(no_args_is_help=True, help="Look for what is new.")
 SOURCE_HELP = (
     "only one source: packages, git, candidates, github (all of it), github_repositories, "
     "github_releases, github_pulls, github_issues, github_linked, github_forks, github_census, "
-    "github_pushes, github_search"
+    "github_pushes, github_search, hf (all of the model hub), hf_lists, hf_repositories"
 )
 
 
@@ -34,8 +34,9 @@ def run(
 ) -> None:
     """Look at every watched engine once, record what is new and queue what it asks for.
 
-    Packages first, then git, then what is due on GitHub where a token is set; a source that is
-    named is looked at whether it is due or not. Example: forkscout scout run --source github_forks
+    Packages first, then git, then what is due on the model hub, and on GitHub where a token is
+    set; a source that is named is looked at whether it is due or not.
+    Example: forkscout scout run --source github_forks
     """
     settings = Settings()
     database = open_database(settings)
@@ -66,6 +67,9 @@ def _tell(seen: Glance) -> None:
     if seen.github is not None:
         found = seen.github
         typer.echo(f"GitHub: looked at {found.looked} places with {found.requests} requests")
+    if seen.hub is not None:
+        hub = seen.hub
+        typer.echo(f"model hub: looked at {hub.looked} places with {hub.requests} requests")
     for each in seen.new:
         typer.echo(printable(f"new: {each['title']}"))
     for name in seen.summary.unwatched:
@@ -74,7 +78,7 @@ def _tell(seen: Glance) -> None:
         typer.echo(printable(f"{trouble['engine']}: {trouble['message']}"), err=True)
         if trouble["advice"]:
             typer.echo(printable(f"  {trouble['advice']}"), err=True)
-    for line in (*(seen.github.waiting if seen.github else ()), *seen.remarks):
+    for line in (*seen.waiting, *seen.remarks):
         typer.echo(printable(line), err=True)
     if not seen.new:
         typer.echo("nothing new")
