@@ -114,7 +114,8 @@ def _learn(
         return _from_config(desk, row, file, paths)
     if row.gated and desk.client.anonymous:
         return Learned({"role": news.guessed_role(file.path)}, unread="gated: no token is set")
-    return _from_header(desk, row, file, http)
+    learned = _from_header(desk, row, file, http)
+    return (learned.again and desk.held(Tier.CHAIN, RESOLVERS)) or learned
 
 
 def _from_header(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -124,7 +124,7 @@ def _read(desk: Desk, watch: Watch, order: str, *, known: dict[str, str]) -> _Re
 
 def _as_doubt(answer: Answer) -> Answer:
     """A list is never missing: the hub shows an author it does not know as an empty one."""
-    return Answer(Kind.NOT_KNOWN, answer.status, reason=answer.reason or "no list")
+    return replace(answer, kind=Kind.NOT_KNOWN)
 
 
 def _keep(
