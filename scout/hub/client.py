@@ -44,8 +44,10 @@ class Refused(Transient):
 class _Session(httpx2.Client):
     """What huggingface_hub speaks through: with time limits, and without a reply to retry."""
 
-    def __init__(self, *, read_seconds: float, anonymous: bool) -> None:
-        self._anonymous = anonymous
+    def __init__(
+        self, *, read_seconds: float, anonymous: bool, now: Callable[[], datetime]
+    ) -> None:
+        self._anonymous, self._now = anonymous, now
         super().__init__(
             event_hooks={"response": [self._refuse]},
             follow_redirects=False,
@@ -69,7 +71,7 @@ class _Session(httpx2.Client):
                     response.status_code,
                     response.headers,
                     anonymous=self._anonymous,
-                    now=clock.now(),
+                    now=self._now(),
                 )
             )
 
@@ -123,7 +125,9 @@ class Client:
             **build_hf_headers(token=token or False, library_name="forkscout"),
             "accept-encoding": "identity",
         }
-        set_client_factory(lambda: _Session(read_seconds=read_seconds, anonymous=not token))
+        set_client_factory(
+            lambda: _Session(read_seconds=read_seconds, anonymous=not token, now=now)
+        )
 
     def models(self, params: Mapping[str, str], *, sort_by: str) -> Answer:
         """The first page of a list of repositories, in one of the hub's orders."""
