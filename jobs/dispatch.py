@@ -19,7 +19,7 @@ from jobs.scenarios import SCENARIOS, Scenario
 from jobs.store import catalog, work
 from jobs.tables import EngineRow, EventRow, JobRow, ModelFileRow, RevisionRow, StackRow
 
-NEW_REVISION = ("release", "fork_pushed", "upstream_synced")
+NEW_REVISION = ("release", "fork_pushed", "branch_created", "upstream_synced")
 """Kinds of event that ask for a build and a bench."""
 
 

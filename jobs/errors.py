@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 from collections.abc import Iterable
 
 from jobs.model import Blame
@@ -67,6 +68,26 @@ class JobFailure(ScoutError):
         self.blame = blame
         self.phase = phase
         super().__init__(detail, advice=advice)
+
+
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""Numbers of system errors that mean: it does not fit on this disk."""
+
+
+def disk_full(
+    detail: str,
+    *,
+    phase: str = "",
+    advice: str = "free disk space on the worker, then retry the job",
+) -> JobFailure:
+    """The failure that blames no engine: there is no room."""
+    return JobFailure(
+        detail,
+        failure_class="disk_full",
+        blame=Blame.INFRASTRUCTURE,
+        phase=phase,
+        advice=advice,
+    )
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

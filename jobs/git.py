@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import SecretStr
+
 from jobs.errors import Permanent, UsageError
 from jobs.git_process import ask
 from jobs.git_refs import BRANCHES, FULL_SHA, KEPT, TAGS, Commit, holds, resolve, tips
@@ -59,10 +61,13 @@ def repo_url(name: str) -> str:
     return f"{HOST}{name}"
 
 
-def ls_remote(url: str) -> dict[str, str]:
+def ls_remote(url: str, *, token: SecretStr | None = None) -> dict[str, str]:
     """Ref to sha as the remote says now; one request that GitHub's API quota does not charge."""
     output = ask(
-        ["ls-remote", "--quiet", "--end-of-options", checked_url(url)], url=url, online=True
+        ["ls-remote", "--quiet", "--end-of-options", checked_url(url)],
+        url=url,
+        online=True,
+        token=token,
     )
     pairs = (line.split("\t", 1) for line in output.splitlines() if "\t" in line)
     return {ref: sha for sha, ref in pairs if FULL_SHA.fullmatch(sha)}
@@ -74,6 +79,7 @@ def update_mirror(
     on_line: Callable[[str], None] | None = None,
     *,
     tick: Callable[[], None] | None = None,
+    token: SecretStr | None = None,
 ) -> None:
     """Bring the bare mirror up to date without file contents; a new one appears only when whole.
 
@@ -84,12 +90,12 @@ def update_mirror(
     mirror.parent.mkdir(parents=True, exist_ok=True)
     with locked(mirror):
         if (mirror / "HEAD").exists():
-            _fetch(mirror, url, on_line, tick)
+            _fetch(mirror, url, on_line, tick, token)
             return
         with tempfile.TemporaryDirectory(prefix=".new-", dir=mirror.parent) as folder:
             fresh = Path(folder) / "mirror"
             _create(fresh, url)
-            _fetch(fresh, url, on_line, tick)
+            _fetch(fresh, url, on_line, tick, token)
             fresh.rename(mirror)
 
 
@@ -105,6 +111,7 @@ def check_out(
     sparse_patterns: Sequence[str],
     *,
     tick: Callable[[], None] | None = None,
+    token: SecretStr | None = None,
 ) -> CheckedOut:
     """Write the tree of `sha` to the new folder `into`: no `.git`, no hooks, filters, submodules.
 
@@ -112,13 +119,13 @@ def check_out(
     """
     if into.exists():
         raise Permanent(f"{into.name} exists already", advice="Check out into a fresh folder.")
-    submodules = _submodules(mirror, _checked_sha(sha))
+    submodules = _submodules(mirror, _checked_sha(sha), token)
     with locked(mirror):
         ask(["worktree", "prune", "--expire=now"], mirror=mirror)
         (mirror / "info").mkdir(exist_ok=True)
         (mirror / "info" / "attributes").write_text(NO_ATTRIBUTES)
         try:
-            _populate(mirror, sha, into, sparse_patterns, tick)
+            _populate(mirror, sha, into, sparse_patterns, tick, token)
             links = escaping_links(into)
             if links:
                 raise Permanent(
@@ -139,6 +146,7 @@ def _populate(
     into: Path,
     patterns: Sequence[str],
     tick: Callable[[], None] | None,
+    token: SecretStr | None,
 ) -> None:
     add = ["worktree", "add", "--quiet", "--no-checkout", "--detach", "--end-of-options"]
     ask([*add, str(into), sha], mirror=mirror)
@@ -149,8 +157,14 @@ def _populate(
             cwd=into,
             text="".join(f"{pattern}\n" for pattern in patterns),
         )
-    url = _remote_url(mirror)
-    ask([*for_tree, "checkout", "--quiet", "--detach"], url=url, online=True, cwd=into, tick=tick)
+    ask(
+        [*for_tree, "checkout", "--quiet", "--detach"],
+        url=_remote_url(mirror),
+        online=True,
+        cwd=into,
+        tick=tick,
+        token=token,
+    )
     (into / ".git").unlink()
 
 
@@ -170,6 +184,7 @@ def _fetch(
     url: str,
     on_line: Callable[[str], None] | None,
     tick: Callable[[], None] | None,
+    token: SecretStr | None,
 ) -> None:
     drop_stale_locks(mirror)
     before = mirror / "forkscout-before"
@@ -188,6 +203,7 @@ def _fetch(
         online=True,
         on_line=on_line,
         tick=tick,
+        token=token,
     )
     _keep(mirror, set(before.read_text().split()) - set(tips(mirror).values()))
     before.unlink()
@@ -201,7 +217,7 @@ def _keep(mirror: Path, left: set[str]) -> None:
             ask(["update-ref", "--end-of-options", f"{KEPT}{sha}", sha], mirror=mirror)
 
 
-def _submodules(mirror: Path, sha: str) -> tuple[str, ...]:
+def _submodules(mirror: Path, sha: str, token: SecretStr | None) -> tuple[str, ...]:
     listed = ask(["ls-tree", "--name-only", "--end-of-options", sha, ".gitmodules"], mirror=mirror)
     if not listed.strip():
         return ()
@@ -212,6 +228,7 @@ def _submodules(mirror: Path, sha: str) -> tuple[str, ...]:
         url=_remote_url(mirror),
         online=True,
         empty_codes=(1,),
+        token=token,
     )
     found = []
     for entry in filter(None, output.split("\0")):

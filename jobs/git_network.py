@@ -7,36 +7,42 @@ commits or bytes than an honest fork has.
 
 from __future__ import annotations
 
+import signal
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import SecretStr
+
 from jobs.errors import Permanent, Transient, UsageError
 from jobs.git import checked_url, drop_stale_locks, locked
+from jobs.git_held import CANDIDATES, REMOTES, Held, held_by, held_of, namespace, tips
+from jobs.git_names import BRANCH, TAG, is_readable
 from jobs.git_process import ask
 from jobs.git_refs import FULL_SHA
-from jobs.git_remote import BRANCH, TAG, default_branch, is_readable, remote_refs
+from jobs.git_remote import default_branch, remote_refs
 
 __all__ = [
     "BRANCH",
     "SEEN",
     "TAG",
+    "Held",
     "Tips",
     "default_branch",
     "drop",
     "file_ids",
+    "held_by",
     "is_readable",
     "read_files",
     "remote_refs",
     "tidy",
     "tips",
     "update",
+    "update_pulls",
 ]
 
 SEEN = "refs/forkscout/seen/"
-REMOTES, CANDIDATES = "refs/remotes/", "refs/candidates/"
-"""Where what is watched lies, and what may be forgotten again."""
 PARTS = ("heads/", "tags/")
 LEFT = "left/"
 COMMITS_LIMIT = 100_000  # commits a single repository may bring; llama.cpp has 10,000 in all
@@ -44,6 +50,8 @@ COMMITS_BYTES_LIMIT = 64 * 2**20  # all of llama.cpp's commit messages are 10 MB
 FETCH_BYTES_LIMIT = 512 * 2**20  # a first fetch of llama.cpp without contents is 15 MB
 FILE_BYTES_LIMIT = 4 * 2**20  # the largest source we read has 0.2 MB
 PACK_ABOVE_REFS = 200
+# Git may die of the pipe to the fetch that it was refused, before it can say what it lacks.
+ABSENT = (1, 128, -signal.SIGPIPE)
 LEFT_LIMIT = 20  # old tips kept of a candidate
 PACKS_LIMIT = 100  # every fetch leaves a pack, and git looks into each of them
 
@@ -64,33 +72,69 @@ def update(
     number: int,
     *,
     known: Set[str] = frozenset(),
+    held: Held | None = None,
     candidate: bool = False,
     tick: Callable[[], None] | None = None,
+    token: SecretStr | None = None,
 ) -> Tips:
     """Bring the namespace of repository `number` up to date; fetches only when a ref moved.
 
-    Where all branches stand at `known` commits, the list is enough and nothing is fetched. Of a
+    Where all branches stand at `known` commits, or the list is what `held_by` said as `held`, the
+    list is enough and nothing is fetched. Of a
     `candidate` only a few old tips stay, of others all. Raises `Transient` where the remote forgot
     all its branches: that is doubt, not a deletion.
     """
-    listed = remote_refs(url, tick=tick)
+    listed = remote_refs(url, tick=tick, token=token)
     heads = {sha for ref, sha in listed.refs.items() if ref.startswith(BRANCH)}
     if heads and heads <= known:
         return Tips(listed.commits, refused=listed.refused)
+    if held is not None and listed.refs == held.objects:
+        return Tips(held.commits, refused=listed.refused)
     network.parent.mkdir(parents=True, exist_ok=True)
     with locked(network):
         _ensure(network)
         room = CANDIDATES if candidate else REMOTES
-        held, refs = _held(network, room, number), listed.refs
-        if not heads and any(ref.startswith(BRANCH) for ref in held):
+        here, refs = held_of(network, number, room=room), listed.refs
+        old = here.objects
+        if not heads and any(ref.startswith(BRANCH) for ref in old):
             raise Transient(f"{url} shows no branches", advice="It is tried again later.")
-        moved = {ref for ref in held.keys() | refs.keys() if held.get(ref) != refs.get(ref)}
+        moved = {ref for ref in old.keys() | refs.keys() if old.get(ref) != refs.get(ref)}
         if moved:
-            left = [held[ref] for ref in moved if ref in held]
-            _fetch(network, url, _namespace(room, number), left, tick)
+            left = [old[ref] for ref in moved if ref in old]
+            name = namespace(room, number)
+            specs = [f"+refs/{part}*:{name}{part}*" for part in PARTS]
+            _fetch(network, url, name, left, specs, tick=tick, token=token)
             if len(moved) > PACK_ABOVE_REFS:
                 ask(["pack-refs", "--all"], mirror=network)
-        return Tips(tips(network, number, room=room), fetched=bool(moved), refused=listed.refused)
+        now = tips(network, number, room=room) if moved else here.commits
+        return Tips(now, fetched=bool(moved), refused=listed.refused)
+
+
+def update_pulls(
+    network: Path,
+    url: str,
+    number: int,
+    pulls: Sequence[str],
+    *,
+    tick: Callable[[], None] | None = None,
+    token: SecretStr | None = None,
+) -> Tips:
+    """Bring the heads of these pull requests up to date, and nothing else of their repository.
+
+    `pulls` are full ref names. One request where nothing moved: a list would name every pull
+    request there ever was.
+    """
+    network.parent.mkdir(parents=True, exist_ok=True)
+    with locked(network):
+        _ensure(network)
+        room = namespace(REMOTES, number)
+        old = tips(network, number)
+        specs = [f"+{ref}:{room}{ref.removeprefix('refs/')}" for ref in pulls]
+        left = [old[ref] for ref in pulls if ref in old]
+        _fetch(network, url, room, left, specs, tick=tick, token=token)
+        held = tips(network, number)
+        now = {ref: held[ref] for ref in pulls if ref in held}
+        return Tips(now, fetched=now != {ref: old.get(ref) for ref in pulls})
 
 
 def drop(network: Path, number: int) -> None:
@@ -99,7 +143,7 @@ def drop(network: Path, number: int) -> None:
         return
     with locked(network):
         drop_stale_locks(network)
-        _delete_all(network, _namespace(CANDIDATES, number))
+        _delete_all(network, namespace(CANDIDATES, number))
 
 
 def tidy(network: Path, *, tick: Callable[[], None] | None = None) -> bool:
@@ -113,22 +157,13 @@ def tidy(network: Path, *, tick: Callable[[], None] | None = None) -> bool:
     return True
 
 
-def tips(network: Path, number: int, *, room: str = REMOTES) -> dict[str, str]:
-    """Full ref name to commit of repository `number`, tags peeled; other objects are left out."""
-    form = "%(refname)%00%(objecttype)%00%(objectname)%00%(*objecttype)%00%(*objectname)"
-    found = {}
-    for ref, kind, sha, peeled_kind, peeled in _listed(network, room, number, form):
-        if "commit" in (kind, peeled_kind) and is_readable(ref):
-            found[ref] = sha if kind == "commit" else peeled
-    return found
-
-
 def read_files(
     network: Path,
     url: str,
     wanted: Iterable[tuple[str, str]],
     *,
     tick: Callable[[], None] | None = None,
+    token: SecretStr | None = None,
 ) -> dict[tuple[str, str], str]:
     """Texts by (commit, path); a path that is no plain file there is left out.
 
@@ -151,6 +186,7 @@ def read_files(
                 url=url,
                 online=True,
                 tick=_bounded(network, tick),
+                token=token,
             )
     for blob in set(named.values()):
         size = int(ask(["cat-file", "-s", blob], mirror=network))
@@ -204,7 +240,10 @@ def _fetch(
     url: str,
     room: str,
     left: Sequence[str],
+    specs: Sequence[str],
+    *,
     tick: Callable[[], None] | None,
+    token: SecretStr | None,
 ) -> None:
     drop_stale_locks(network)
     _drop_partial_packs(network)
@@ -216,13 +255,13 @@ def _fetch(
         [
             *("fetch", "--progress", "--prune", "--no-tags", "--no-auto-maintenance"),
             *("--no-recurse-submodules", "--no-write-fetch-head", "--filter=blob:none"),
-            *("--end-of-options", "origin"),
-            *(f"+refs/heads/*:{room}heads/*", f"+refs/tags/*:{room}tags/*"),
+            *("--end-of-options", "origin", *specs),
         ],
         mirror=network,
         url=url,
         online=True,
         tick=_bounded(network, tick),
+        token=token,
     )
     _refuse_flood(network, url, room)
     _forget_reached(network, left, kept, (room,) if is_candidate else ())
@@ -275,22 +314,9 @@ def _change_refs(network: Path, lines: Sequence[str]) -> None:
         ask(["update-ref", "--no-deref", "--stdin"], mirror=network, text=text)
 
 
-def _held(network: Path, room: str, number: int) -> dict[str, str]:
-    """Full ref name to object, tags not peeled, as fetched before."""
-    rows = _listed(network, room, number, "%(refname)%00%(objectname)")
-    return {ref: sha for ref, sha in rows if is_readable(ref)}
-
-
-def _listed(network: Path, room: str, number: int, form: str) -> list[list[str]]:
-    own = _namespace(room, number)
-    output = ask(["for-each-ref", f"--format={form}", own], mirror=network)
-    rows = [line.split("\0") for line in output.split("\n") if line]
-    return [[f"refs/{ref.removeprefix(own)}", *rest] for ref, *rest in rows]
-
-
 def _is_here(network: Path, sha: str) -> bool:
     """Asked without any transport, so that looking never fetches."""
-    return bool(ask(["cat-file", "-t", sha], mirror=network, empty_codes=(1, 128)).strip())
+    return bool(ask(["cat-file", "-t", sha], mirror=network, empty_codes=ABSENT).strip())
 
 
 def _drop_partial_packs(network: Path) -> None:
@@ -313,7 +339,3 @@ def _bounded(network: Path, tick: Callable[[], None] | None) -> Callable[[], Non
             )
 
     return watch
-
-
-def _namespace(room: str, number: int) -> str:
-    return f"{room}{int(number)}/"

@@ -8,55 +8,33 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
+import select
 import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from jobs.errors import JobFailure, Permanent, Transient, UsageError
-from jobs.model import Blame
+from pydantic import SecretStr
+
+from jobs import git_token
+from jobs.errors import Permanent, Transient, UsageError, disk_full
+from jobs.git_hardening import command, environment, protocols_for
 
 QUICK_SECONDS = 60.0
 NETWORK_SECONDS = 3600.0
 OUTPUT_BYTES = 256 * 2**20
 TICK_SECONDS = 0.2
 GRACE_SECONDS = 5.0
-LOW_SPEED_SECONDS = 60
-OPERATORS = (
-    *("PATH", "HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"),
-    *("GIT_CONFIG_NOSYSTEM", "GIT_SSL_CAINFO", "SSL_CERT_FILE", "SSL_CERT_DIR"),
-    *("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"),
-)
-HARDENED = (
-    "core.hooksPath=/dev/null",
-    "core.fsmonitor=false",
-    "core.attributesFile=/dev/null",
-    "core.symlinks=true",
-    "core.protectHFS=true",
-    "core.protectNTFS=true",
-    "core.sshCommand=false",
-    "core.askPass=",
-    "credential.helper=",
-    "protocol.ext.allow=never",
-    "submodule.recurse=false",
-    "fetch.recurseSubmodules=false",
-    "transfer.credentialsInUrl=die",
-    "transfer.bundleURI=false",
-    "http.followRedirects=initial",
-    f"http.lowSpeedTime={LOW_SPEED_SECONDS}",
-    "http.lowSpeedLimit=1000",
-    "advice.detachedHead=false",
-    "maintenance.auto=false",
-)
 MISSING = re.compile(
     r"not found|returned error: 404|could not read Username|does not exist"
     r"|does not appear to be a git repository",
     re.IGNORECASE,
 )
+REDIRECTED = re.compile(r"returned error: 30[1278]")
+REFUSED_TOKEN = re.compile(r"could not read Username|Authentication failed", re.IGNORECASE)
 FULL_DISK = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORECASE)
 
 
@@ -71,22 +49,38 @@ def ask(
     empty_codes: Sequence[int] = (),
     on_line: Callable[[str], None] | None = None,
     tick: Callable[[], None] | None = None,
+    token: SecretStr | None = None,
 ) -> str:
     """What git wrote. `url` is where it may reach for, without one nowhere; `online` gives it time.
 
     An exit code in `empty_codes` means "nothing found". `tick` is called several times a second.
+    A `token` is shown to GitHub alone; where GitHub redirects, git follows without it.
     """
     place = ["--git-dir", str(mirror)] if mirror else []
-    return _call(
-        [*place, *words],
-        url=url,
-        cwd=cwd,
-        text=text,
-        timeout_seconds=NETWORK_SECONDS if online else QUICK_SECONDS,
-        empty_codes=empty_codes,
-        on_line=on_line,
-        tick=tick,
-    )
+
+    def call(token: SecretStr | None) -> str:
+        return _call(
+            [*place, *words],
+            url=url,
+            cwd=cwd,
+            text=text,
+            timeout_seconds=NETWORK_SECONDS if online else QUICK_SECONDS,
+            empty_codes=empty_codes,
+            on_line=on_line,
+            tick=tick,
+            token=token,
+        )
+
+    if not git_token.belongs_to(token, url):
+        return call(None)
+    try:
+        return call(token)
+    except _Redirected:
+        return call(None)
+
+
+class _Redirected(Transient):
+    """GitHub knows the repository under another name; the token was not taken there."""
 
 
 def _call(
@@ -99,36 +93,51 @@ def _call(
     empty_codes: Sequence[int] = (),
     on_line: Callable[[str], None] | None = None,
     tick: Callable[[], None] | None = None,
+    token: SecretStr | None = None,
 ) -> str:
-    command = [*_git(), *words]
-    environment = _environment("" if url is None else _protocols(url))
+    surroundings = environment("" if url is None else protocols_for(url))
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as complaints:
-        with tempfile.TemporaryFile() as given:
+        with (
+            tempfile.TemporaryFile() as given,
+            git_token.shown(token) as shown,
+            _lifeline() as (ended, held),
+        ):
             given.write(text.encode())
             given.seek(0)
             process = subprocess.Popen(
-                command,
-                env=environment,
+                [*command(), *shown.words, *words],
+                pass_fds=(*shown.descriptors, held.fileno()),
+                env=surroundings,
                 cwd=cwd or "/",
                 stdin=given,
                 stdout=output,
                 stderr=complaints,
                 start_new_session=True,
             )
+            held.close()
             try:
-                code = _await(process, output, complaints, timeout_seconds, on_line, tick)
+                code = _await(process, ended, output, complaints, timeout_seconds, on_line, tick)
             finally:
                 _end(process)
         said = _read(complaints)
         if code in empty_codes:
             return ""
         if code != 0:
-            raise _fault(said, url)
+            raise _fault(said, url, has_token=token is not None)
         return _read(output)
+
+
+@contextlib.contextmanager
+def _lifeline() -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+    """Two ends of a pipe: whoever holds the second is over when the first can be read."""
+    one, other = os.pipe()
+    with os.fdopen(one, "rb", 0) as ended, os.fdopen(other, "wb", 0) as held:
+        yield ended, held
 
 
 def _await(
     process: subprocess.Popen[bytes],
+    ended: IO[bytes],
     output: IO[bytes],
     complaints: IO[bytes],
     timeout_seconds: float,
@@ -137,9 +146,14 @@ def _await(
 ) -> int:
     deadline = time.monotonic() + timeout_seconds
     passed_on = 0
+    end = select.poll()
+    end.register(ended)
     while True:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return process.wait(TICK_SECONDS)
+        # Told at once; to wait for the process itself would be to look for it now and then.
+        is_over = bool(end.poll(TICK_SECONDS * 1000))
+        if is_over or process.poll() is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return process.wait(TICK_SECONDS)
         if tick:
             tick()
         if on_line:
@@ -174,59 +188,23 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             return
 
 
-def _git() -> list[str]:
-    setpriv = shutil.which("setpriv")
-    mortal = [setpriv, "--pdeathsig", "TERM", "--"] if setpriv else []
-    settings = [word for setting in HARDENED for word in ("-c", setting)]
-    return [*mortal, "git", "--no-pager", "--no-replace-objects", *settings]
-
-
-def _environment(protocols: str) -> Mapping[str, str]:
-    return {
-        **{name: os.environ[name] for name in OPERATORS if name in os.environ},
-        "LC_ALL": "C.UTF-8",
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_ALLOW_PROTOCOL": protocols or "none",
-        "GIT_PROTOCOL_FROM_USER": "0",
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_LFS_SKIP_SMUDGE": "1",
-        "GIT_ATTR_NOSYSTEM": "1",
-    }
-
-
-def _protocols(url: str) -> str:
-    """https, and `file` where the operator's own `insteadOf` leads this address to a local path."""
-    asked = subprocess.run(
-        [*_git(), "config", "--null", "--get-regexp", r"^url\..*\.insteadof$"],
-        env=_environment(""),
-        cwd="/",
-        capture_output=True,
-        text=True,
-        timeout=GRACE_SECONDS,
-    )
-    rewrites = [entry.split("\n", 1) for entry in asked.stdout.split("\0") if "\n" in entry]
-    matching = [(value, key) for key, value in rewrites if url.startswith(value)]
-    if not matching:
-        return "https"
-    base = max(matching, key=lambda m: len(m[0]))[1][len("url.") : -len(".insteadof")]
-    return "https:file" if base.startswith(("/", "file://")) else "https"
-
-
-def _fault(said: str, url: str | None) -> Exception:
+def _fault(said: str, url: str | None, *, has_token: bool) -> Exception:
     lines = [line for line in said.replace("\r", "\n").split("\n") if line.strip()]
     reasons = [line for line in lines if re.match(r"(fatal|error|remote):", line)]
     last = _printable((reasons or lines or ["git failed and said nothing"])[-1])[:300]
     if FULL_DISK.search(said):
-        return JobFailure(
-            last,
-            failure_class="disk_full",
-            blame=Blame.INFRASTRUCTURE,
-            advice="Free disk space on the worker, then retry the job.",
-        )
+        return disk_full(last)
     if url is None:
         return Permanent(last, advice="Look at the repository by hand.")
     if "not allowed" in said and "transport" in said:
         return UsageError(last, advice="Repositories are read over https only.")
+    if has_token and REDIRECTED.search(said):
+        return _Redirected(f"{url}: {last}", advice="look at where the repository moved")
+    if has_token and REFUSED_TOKEN.search(said):
+        return Permanent(
+            f"{url}: GitHub does not take the token",
+            advice="renew FORKSCOUT_GITHUB_TOKEN, or leave it empty to ask without one",
+        )
     if MISSING.search(said):
         return Permanent(
             f"{url}: {last}", advice="Check the name; the repository may be renamed or private."

@@ -6,27 +6,16 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from pydantic import SecretStr
+
 from jobs.errors import Permanent
 from jobs.git import checked_url
+from jobs.git_names import BRANCH, PULL, is_readable
 from jobs.git_process import ask
 from jobs.git_refs import FULL_SHA
 
-BRANCH, TAG = "refs/heads/", "refs/tags/"
 PEELED = "^{}"
-NAME_LENGTH = 200
 REFS_LIMIT = 20_000  # upstream has about 7,000 tags
-_NAME = re.compile(r"refs/(heads|tags)/(?![-.])[^\s~^:?*\[\\]+")
-
-
-def is_readable(ref: str) -> bool:
-    """Whether a branch or tag has a name that can be shown, stored and typed."""
-    return (
-        len(ref) <= NAME_LENGTH
-        and ref.isprintable()
-        and _NAME.fullmatch(ref) is not None
-        and not any(bad in ref for bad in ("..", "@{", "//", "/."))
-        and not ref.endswith((".lock", "/", "."))
-    )
 
 
 @dataclass(frozen=True)
@@ -38,7 +27,9 @@ class Listing:
     refused: int = 0
 
 
-def remote_refs(url: str, *, tick: Callable[[], None] | None = None) -> Listing:
+def remote_refs(
+    url: str, *, tick: Callable[[], None] | None = None, token: SecretStr | None = None
+) -> Listing:
     """Branches and tags as the remote says now, and how many names were refused.
 
     The list is whole or there is none; GitHub charges it to no quota.
@@ -47,12 +38,12 @@ def remote_refs(url: str, *, tick: Callable[[], None] | None = None) -> Listing:
     refs: dict[str, str] = {}
     commits: dict[str, str] = {}
     refused = 0
-    for line in ask(words, url=url, online=True, tick=tick).split("\n"):
+    for line in ask(words, url=url, online=True, tick=tick, token=token).split("\n"):
         sha, _, ref = line.partition("\t")
         name = ref.removesuffix(PEELED)
         if not ref:
             continue
-        if not FULL_SHA.fullmatch(sha) or not is_readable(name):
+        if not FULL_SHA.fullmatch(sha) or name.startswith(PULL) or not is_readable(name):
             refused += name == ref
         elif name != ref:
             commits[name] = sha
@@ -66,10 +57,10 @@ def remote_refs(url: str, *, tick: Callable[[], None] | None = None) -> Listing:
     return Listing(refs, commits, refused)
 
 
-def default_branch(url: str) -> str | None:
+def default_branch(url: str, *, token: SecretStr | None = None) -> str | None:
     """The branch the remote's HEAD stands for, where it says so in a readable name."""
     words = ["ls-remote", "--symref", "--quiet", "--end-of-options", checked_url(url), "HEAD"]
-    for line in ask(words, url=url, online=True).split("\n"):
+    for line in ask(words, url=url, online=True, token=token).split("\n"):
         found = re.fullmatch(r"ref: (refs/heads/[^\t]+)\tHEAD", line)
         if found and is_readable(found[1]):
             return found[1].removeprefix(BRANCH)

@@ -15,7 +15,7 @@ from typing import Any
 
 from packaging.version import InvalidVersion, Version
 
-from jobs.errors import JobFailure, Permanent, ScoutError, Transient, UsageError
+from jobs.errors import JobFailure, Permanent, ScoutError, Transient, UsageError, disk_full
 from jobs.model import Blame
 from jobs.pip_process import RETRY_ADVICE, Answer, Check, Progress, ask, without_credentials
 
@@ -197,13 +197,7 @@ def _fault(answer: Answer, package: str, version: str | None = None) -> ScoutErr
     """What a failed run means; anything not understood is a passing fault, never an absence."""
     everything = answer.errors + answer.log
     if "No space left on device" in everything or "Disk quota exceeded" in everything:
-        return JobFailure(
-            f"no room to download {package}",
-            failure_class="disk_full",
-            blame=Blame.INFRASTRUCTURE,
-            phase="download",
-            advice="free disk space, then retry the job",
-        )
+        return disk_full(f"no room to download {package}", phase="download")
     if "no such option" in everything:
         return Permanent(
             f"this pip is too old: {answer.last_error}",

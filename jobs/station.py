@@ -23,7 +23,16 @@ from jobs import clock, queue
 from jobs.config import Settings
 from jobs.control import Control
 from jobs.db import reading, writing
-from jobs.errors import JobFailure, Permanent, ScoutError, StaleLease, Stopped, Transient
+from jobs.errors import (
+    NO_ROOM,
+    JobFailure,
+    Permanent,
+    ScoutError,
+    StaleLease,
+    Stopped,
+    Transient,
+    disk_full,
+)
 from jobs.lifecycle import Next
 from jobs.model import Blame, Kind, State
 from jobs.store import fleet, leases, work
@@ -186,13 +195,9 @@ def as_failure(fault: Exception) -> JobFailure:
     if isinstance(fault, JobFailure):
         return fault
     detail = str(fault) or type(fault).__name__
-    if isinstance(fault, OSError) and fault.errno in (errno.ENOSPC, errno.EDQUOT):
-        return JobFailure(
-            detail,
-            failure_class="disk_full",
-            blame=Blame.INFRASTRUCTURE,
-            advice="free disk space in the home folder; the job is tried again by itself",
-        )
+    if isinstance(fault, OSError) and fault.errno in NO_ROOM:
+        advice = "free disk space in the home folder; the job is tried again by itself"
+        return disk_full(detail, advice=advice)
     if isinstance(fault, OSError) and fault.errno in (errno.EIO, errno.EROFS, errno.EACCES):
         return JobFailure(
             detail,

@@ -10,12 +10,13 @@ from typing import cast
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from jobs import clock, dispatch, git, planner, queue
+from jobs import clock, dispatch, git, git_single, planner, queue
 from jobs.config import Settings
 from jobs.db import reading, writing
 from jobs.dispatch import BenchWish
 from jobs.engines.registry import FAMILIES
 from jobs.errors import UsageError
+from jobs.git_names import is_pull
 from jobs.git_refs import checked_ref
 from jobs.model import Lane, Trust
 from jobs.scenarios import Scenario
@@ -184,7 +185,9 @@ def _resolve_git(desk: Desk, engine: EngineRow, ref: str | None) -> RevisionRow:
     mirror = desk.settings.mirror_of(cast(str, engine.repo))
     wanted = checked_ref(ref or (engine.branches[0] if engine.branches else "HEAD"))
     if not git.holds(mirror, wanted):
-        git.update_mirror(mirror, url, desk.on_line)
+        git.update_mirror(mirror, url, desk.on_line, token=desk.settings.github_token)
+    if is_pull(wanted):
+        git_single.fetch_pull(mirror, url, wanted, token=desk.settings.github_token)
     commit = git.resolve(mirror, wanted)
     return RevisionRow(
         engine_id=cast(int, engine.id),

@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
+from pydantic import SecretStr
+
 from jobs.sightings import RepositoryRow, SourceStateRow
 from scout.github.governor import Tier
 from scout.sources.base import RefsSeen
@@ -28,6 +30,7 @@ class Source(Protocol):
         number: int,
         known: Set[str],
         tick: Callable[[], None],
+        token: SecretStr | None = None,
     ) -> RefsSeen:
         """All refs now; fetched where a branch stands at a commit that is not `known`."""
 

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import structlog
+from pydantic import SecretStr
 from sqlalchemy import Engine
 from sqlmodel import Session
 
@@ -63,9 +64,10 @@ class _Round:
     network: Path
     now: Callable[[], datetime]
     source: Source
+    token: SecretStr | None
 
     def history(self, started: datetime) -> History:
-        return GitHistory(self.network, self.tick(started))
+        return GitHistory(self.network, token=self.token, tick=self.tick(started))
 
     def tick(self, started: datetime) -> Callable[[], None]:
         """Ends what one candidate does once its time is over."""
@@ -88,12 +90,13 @@ def look_at_candidates(
     seconds: float = SECONDS,
     source: Source = git_refs,
     on_look: Callable[[str], None] | None = None,
+    token: SecretStr | None = None,
 ) -> CandidateRound:
     """Look at the candidates that are due, and write what was seen.
 
     Where nothing is due, no process is started.
     """
-    this = _Round(database, network, now, source)
+    this = _Round(database, network, now, source, token)
     until = now() + timedelta(seconds=seconds)
     with reading(database) as session:
         rows, states = known(session)
@@ -136,6 +139,7 @@ def _look(
         number=one.repository,
         known=known_here | set(above.values()),
         tick=this.tick(this.now()),
+        token=this.token,
     )
     if found.refused:
         _log.warning("ref names refused", repository=one.full_name, count=found.refused)
@@ -234,6 +238,8 @@ def _record(
 
 
 def _write(session: Session, one: Candidate, news: RefNews, now: datetime) -> bool:
+    if catalog.is_told(session, news.former):
+        return False
     event = catalog.add_event(
         session,
         key=news.key,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 
+from scout.absorbed_news import facts_of
 from scout.capability import SOURCES, Capability, read_capability
 from scout.history import History
-from scout.ref_values import Place, RefNews
+from scout.ref_values import Place, RefNews, keys_of
 
 
 def capability_news(place: Place, push: RefNews, history: History, *, url: str) -> RefNews | None:
@@ -38,16 +39,12 @@ def _news(place: Place, after: str, added: Capability, latest: Capability) -> Re
     digest = hashlib.sha256("\n".join(words).encode()).hexdigest()
     told = [word.partition(":")[2] for word in latest.words()]
     shown = ", ".join(told[:5]) + (f" and {len(told) - 5} more" if len(told) > 5 else "")
-    facts = {
-        "repo_id": place.github_id,
-        "repository": place.repository,
-        "after": after,
-        **added.added(),
-        "new": latest.words()[:200],
-    }
+    key, former = keys_of("cap", digest, place.names)
+    facts = {"after": after, **added.added(), "new": latest.words()[:200]}
     return RefNews(
         "fork_capability_changed",
-        f"gh:cap:{place.repository}:{digest}",
+        key,
         f"{place.engine} understands {shown} now" if told else f"{place.engine} understands less",
-        facts,
+        facts_of(place, facts),
+        former=former,
     )

@@ -23,6 +23,7 @@ app = typer.Typer()
 KINDS = frozenset(
     {"release", "package_changed", "fork_pushed", "upstream_synced", "feature_absorbed"}
     | {"fork_capability_changed", "branch_created", "branch_deleted", "tag_created", "tag_moved"}
+    | {"refs_flood"}
     | {"new_fork", "release_published", "release_assets_changed", "pr_opened", "pr_updated"}
     | {"pr_merged", "issue_closed", "issue_reopened", "issue_moved", "repo_renamed"}
     | {"repo_archived", "repo_unarchived", "repo_returned", "repo_default_changed", "repo_gone"}

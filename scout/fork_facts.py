@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from jobs.git_history import CommitFacts
 from jobs.git_network import BRANCH, TAG
 from scout.graph import PULL_REQUEST, Graph, Triple, patches, triple, triples
+from scout.push_news import HOT_PATHS
 from scout.ranking import GitFacts
-from scout.ref_news import AUTO_BUILD, HOT_PATHS
+from scout.ref_news import AUTO_BUILD
 from scout.ref_values import Upstream
 
 LOOKED_INTO = 200

@@ -124,6 +124,7 @@ def glance(
             count=CANDIDATES_COUNT,
             seconds=CANDIDATES_SECONDS,
             on_look=on_look,
+            token=settings.github_token,
         )
         summary = summary.joined(looked.summary)
     of_hub = _look_at_hub(database, settings, hub_names, forced=bool(source), on_look=on_look)

@@ -68,6 +68,10 @@ class Graph:
         """What the tips stand on and `base` does not hold, children first."""
         return [self._commits[at] for at in sorted(self._beyond(self._known(tips), base))]
 
+    def within(self, base: Reach) -> list[CommitFacts]:
+        """What a walk reached, children first."""
+        return [commit for commit, reached in zip(self._commits, base, strict=True) if reached]
+
     def holds(self, base: Reach, sha: str | None) -> bool:
         """Whether a walk reached this commit."""
         at = self._position.get(sha or "")

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from pydantic import SecretStr
+
 from jobs import git_history, git_network
 from scout.graph import Graph
 
@@ -34,9 +36,10 @@ class History(Protocol):
 
 @dataclass(frozen=True)
 class GitHistory:
-    """History out of the network's bare repository; only `read_files` reaches out."""
+    """History out of the network's bare repository; only `read_files` reaches out, with `token`."""
 
     network: Path
+    token: SecretStr | None = None
     tick: Callable[[], None] | None = None
     """Called several times a second while something is fetched; what it raises ends that."""
 
@@ -62,4 +65,4 @@ class GitHistory:
         self, url: str, wanted: Iterable[tuple[str, str]]
     ) -> Mapping[tuple[str, str], str]:
         """Texts by (commit, path), fetched from `url` where they are not here."""
-        return git_network.read_files(self.network, url, wanted, tick=self.tick)
+        return git_network.read_files(self.network, url, wanted, tick=self.tick, token=self.token)

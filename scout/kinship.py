@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlmodel import Session
 
-from jobs.git_network import BRANCH
+from jobs.git_names import full_name
 from jobs.store import catalog, refs
 from scout.lineage import Member
 
@@ -35,12 +35,12 @@ class Kin:
     def watched(self) -> frozenset[str]:
         """Full names of the branches that are built when they move."""
         names = self.branches or ((self.default_branch,) if self.default_branch else ())
-        return frozenset(f"{BRANCH}{name}" for name in names)
+        return frozenset(full_name(name) for name in names)
 
     @property
     def head(self) -> str | None:
         """The commit of the branch that stands for the engine, where it was seen."""
-        return self.refs.get(f"{BRANCH}{self.branch}")
+        return self.refs.get(full_name(self.branch)) if self.branch else None
 
     def member(self) -> Member | None:
         """The engine as lineage needs it, once its head was seen."""
@@ -58,6 +58,11 @@ def kindred(session: Session, *, with_refs: bool = True) -> dict[str, Kin]:
         for engine_id, place in places.items()
         if place.github_id is not None and engine_id in rows
     }
+    shared = {
+        rows[engine_id].repo: place.github_id
+        for engine_id, place in places.items()
+        if place.github_id is not None and engine_id in rows
+    }
     found = {}
     for engine_id, place in places.items():
         row = rows.get(engine_id)
@@ -68,7 +73,7 @@ def kindred(session: Session, *, with_refs: bool = True) -> dict[str, Kin]:
             engine_id=engine_id,
             repo=row.repo or "",
             repository=place.id or 0,
-            github_id=place.github_id,
+            github_id=place.github_id or shared.get(row.repo),
             default_branch=place.default_branch,
             branches=tuple(row.branches),
             parent=row.parent or by_github.get(place.parent_github_id or 0),
@@ -80,7 +85,7 @@ def kindred(session: Session, *, with_refs: bool = True) -> dict[str, Kin]:
 def with_heads(session: Session) -> dict[str, Kin]:
     """The engines with the one ref of each that stands for it."""
     kin = kindred(session, with_refs=False)
-    heads = {each.repository: f"{BRANCH}{each.branch}" for each in kin.values()}
+    heads = {each.repository: full_name(each.branch) for each in kin.values() if each.branch}
     seen = refs.oids(session, heads.items())
     return {
         name: replace(each, refs={heads[each.repository]: seen[each.repository]})

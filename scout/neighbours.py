@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from jobs.git_names import full_name
 from scout.graph import Graph, Reach, Triple, patches, triples
 from scout.history import History
 from scout.kinship import Kin, elders, relatives
@@ -36,10 +37,11 @@ def views(
 
 def upstream_of(graph: Graph, root: Kin, refs: Mapping[str, str]) -> Upstream | None:
     """What forks of `root` are measured against; None where its head is not in the graph."""
-    head = refs.get(f"refs/heads/{root.branch}")
+    head = refs.get(full_name(root.branch)) if root.branch else None
     if head is None or not graph.knows(head):
         return None
-    return Upstream(root.repository, head, graph.reach([head]), graph.reach([head, *refs.values()]))
+    released, everything = graph.reach([head]), graph.reach([head, *refs.values()])
+    return Upstream(root.repository, head, released, everything, root.name, root.github_id)
 
 
 def _patches(graph: Graph, refs: Mapping[str, str], base: Reach) -> frozenset[Triple]:
@@ -57,4 +59,8 @@ def _neighbours(
     others = sorted(each for each in before if each not in line and each != name)
     known = [(each, after.get(each, before[each])) for each in line]
     known += [(each, before[each]) for each in others]
-    return tuple(Neighbour(each, kin[each].repository, own) for each, own in known if own)
+    return tuple(
+        Neighbour(each, kin[each].repository, own, kin[each].github_id)
+        for each, own in known
+        if own
+    )

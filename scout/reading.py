@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from jobs.errors import UsageError, did_you_mean
+from jobs.git_names import is_pull
 from jobs.scenarios import SCENARIOS
 from scout.toml_lines import line_of
 from scout.watchlist import (
@@ -180,6 +181,12 @@ def _wrong_engine(watch: WatchList, at: int, engine: EngineEntry) -> Iterator[Pr
         )
     if engine.package is not None and engine.branches:
         yield Problem((*here, "branches"), "a package has no branches", "leave branches out")
+    if len({is_pull(branch) for branch in engine.branches}) > 1:
+        yield Problem(
+            (*here, "branches"),
+            f"{engine.name!r} watches both branches and pull requests",
+            "write two engines: pull/NUMBER means the head of a pull request",
+        )
     if engine.parent is not None:
         yield from _wrong_parent(watch, at, engine)
     rigs: set[str] = set()

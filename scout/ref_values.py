@@ -5,9 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import product
 from typing import Any
 
 from scout.graph import Graph, Reach, Triple
+
+Names = tuple[str, ...]
+"""What event keys call a repository, best first."""
+
+
+def names_of(repository: int, github_id: int | None) -> Names:
+    """GitHub's number once that is known; a row's own number never looks like one."""
+    own = f"r{repository}"
+    return (own,) if github_id is None else (str(github_id), own)
+
+
+def keys_of(kind: str, tail: str, *repositories: Names) -> tuple[str, tuple[str, ...]]:
+    """The key of an event about these repositories, and the keys it may have been told by before
+    GitHub's numbers were known."""
+    key, *former = (":".join(("gh", kind, *names, tail)) for names in product(*repositories))
+    return key, tuple(former)
 
 
 @dataclass(frozen=True)
@@ -20,6 +37,11 @@ class Place:
     default_branch: str | None = None
     watched: frozenset[str] = frozenset()
 
+    @property
+    def names(self) -> Names:
+        """What keys call it."""
+        return names_of(self.repository, self.github_id)
+
 
 @dataclass(frozen=True)
 class Upstream:
@@ -29,6 +51,8 @@ class Upstream:
     head: str
     released: Reach
     everything: Reach
+    engine: str = "upstream"
+    github_id: int | None = None
 
 
 @dataclass(frozen=True)
@@ -38,6 +62,7 @@ class Neighbour:
     engine: str
     repository: int
     patches: frozenset[Triple]
+    github_id: int | None = None
 
 
 @dataclass(frozen=True)
@@ -52,7 +77,10 @@ class View:
 
 @dataclass(frozen=True)
 class RefNews:
-    """One event to be; `revision` is the commit to build, and `replaces` the head before it."""
+    """One event to be; `revision` is the commit to build, and `replaces` the head before it.
+
+    It is old news where an event of one of the `former` keys was told.
+    """
 
     kind: str
     key: str
@@ -62,3 +90,4 @@ class RefNews:
     replaces: str | None = None
     happened_at: datetime | None = None
     low_priority: bool = False
+    former: tuple[str, ...] = ()

@@ -6,32 +6,37 @@ took in the same round is told of both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
 import structlog
+from pydantic import SecretStr
 from sqlalchemy import Engine
 from sqlmodel import Session
 
 from jobs.db import reading, writing
 from jobs.errors import ScoutError
 from jobs.git import repo_url
-from jobs.git_network import BRANCH
+from jobs.git_names import short_name
+from jobs.git_network import Held, held_by
 from jobs.store import catalog, refs
 from scout import neighbours
 from scout.capability_news import capability_news
 from scout.history import History
 from scout.kinship import Kin, elders_first, kindred, root_of
-from scout.ref_news import TOLD_LIMIT, ref_news
+from scout.ref_news import ref_news
 from scout.ref_values import Place, RefNews, View
-from scout.sources.base import RefSource, Watched
+from scout.sources.base import RefSource, RefsSeen, Watched
 from scout.sources.registry import REF_SOURCES
 from scout.watch import Summary, Trouble
 
 SOURCE = "git_refs"
 SCHEMA_VERSION = 1
+LOOKS_AT_ONCE = 8
+"""Lists asked for at the same time: most of a look is waiting for the other side."""
 _log = structlog.get_logger(__name__)
 
 
@@ -44,6 +49,16 @@ class _Round:
     network: Path
     now: Callable[[], datetime]
     sources: Mapping[str, RefSource]
+    token: SecretStr | None
+    held: Mapping[int, Held]
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What one repository showed."""
+
+    seen: RefsSeen
+    default_branch: str | None
 
 
 def watch_refs(
@@ -54,9 +69,10 @@ def watch_refs(
     now: Callable[[], datetime],
     sources: Mapping[str, RefSource] = REF_SOURCES,
     on_look: Callable[[str], None] | None = None,
+    token: SecretStr | None = None,
 ) -> Summary:
     """Look at every engine that has a repository once and record what moved."""
-    this = _Round(database, history, network, now, sources)
+    this = _Round(database, history, network, now, sources, token, held_by(network))
     waiting = _prepare(this)
     with reading(database) as session:
         kin = kindred(session)
@@ -65,18 +81,16 @@ def watch_refs(
         Trouble(name, "its repository did not answer", f"it is asked again after {at:%H:%M} UTC")
         for name, at in waiting.items()
     ]
-    for name in elders_first(kin):
-        source = _source(kin[name], sources)
-        if source is None or name in waiting:
-            continue
-        if on_look is not None:
-            on_look(name)
+    asked = [name for name in elders_first(kin) if name not in waiting]
+    for name, look in _looks(this, [kin[name] for name in asked], on_look):
         try:
-            kin[name], seen[name] = _look(this, source, kin[name])
+            kin[name], seen[name] = _note(this, kin[name], look.result())
         except Exception as error:
             troubles.append(_trouble(name, error))
             with writing(database) as session:
                 refs.note_failure(session, _key(kin[name]), now())
+    with writing(database) as session:
+        refs.note_answers(session, [_key(kin[name]) for name in seen], now())
     new, more = _tell(this, kin, seen)
     looked = {name: _heads(kin[name], commits) for name, commits in seen.items()}
     return Summary(looked, tuple(new), (*troubles, *more))
@@ -96,16 +110,46 @@ def _prepare(this: _Round) -> dict[str, datetime]:
     return waiting
 
 
-def _look(this: _Round, source: RefSource, kin: Kin) -> tuple[Kin, Mapping[str, str]]:
+def _looks(
+    this: _Round, asked: Sequence[Kin], on_look: Callable[[str], None] | None
+) -> Iterator[tuple[str, Future[_Look]]]:
+    """Each look as soon as it is over, in the order asked; some are under way beside it."""
+    with ThreadPoolExecutor(LOOKS_AT_ONCE) as pool:
+        begun = {
+            kin.name: pool.submit(_look, this, source, kin)
+            for kin in asked
+            if (source := _source(kin, this.sources)) is not None
+        }
+        try:
+            for name, look in begun.items():
+                if on_look is not None:
+                    on_look(name)
+                wait([look])
+                yield name, look
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _look(this: _Round, source: RefSource, kin: Kin) -> _Look:
     watched = _watched(kin)
-    found = source.look(watched, network=this.network, number=kin.repository)
-    default = kin.default_branch or source.default_branch(watched)
-    with writing(this.database) as session:
-        refs.note_answer(session, _key(kin), this.now())
-        refs.name_default_branch(session, kin.repository, default)
-    if found.refused:
-        _log.warning("ref names refused", engine=kin.name, count=found.refused)
-    return replace(kin, default_branch=default), found.commits
+    found = source.look(
+        watched,
+        network=this.network,
+        number=kin.repository,
+        held=this.held.get(kin.repository),
+        token=this.token,
+    )
+    default = kin.default_branch or source.default_branch(watched, token=this.token)
+    return _Look(found, default)
+
+
+def _note(this: _Round, kin: Kin, look: _Look) -> tuple[Kin, Mapping[str, str]]:
+    if look.default_branch != kin.default_branch:
+        with writing(this.database) as session:
+            refs.name_default_branch(session, kin.repository, look.default_branch)
+    if look.seen.refused:
+        _log.warning("ref names refused", engine=kin.name, count=look.seen.refused)
+    return replace(kin, default_branch=look.default_branch), look.seen.commits
 
 
 def _tell(
@@ -143,8 +187,6 @@ def _news(
         return []
     place = Place(kin.name, kin.repository, kin.github_id, kin.default_branch, kin.watched)
     news = ref_news(place, kin.refs, commits, view)
-    if len(news) == TOLD_LIMIT:
-        _log.warning("refs moved in a flood", engine=kin.name, told=len(news))
     for push in [each for each in news if each.revision is not None]:
         try:
             found = capability_news(place, push, this.history, url=repo_url(kin.repo))
@@ -169,9 +211,11 @@ def _record(
 
 
 def _write(session: Session, kin: Kin, news: RefNews, heads: set[str], now: datetime) -> bool:
+    if catalog.is_told(session, news.former):
+        return False
     revision_id, label = None, None
     if news.revision is not None:
-        branch = str(news.facts["ref"]).removeprefix(BRANCH)
+        branch = short_name(str(news.facts["ref"]))
         label = f"{branch}@{news.revision[:9]}"
         at = news.happened_at or now
         revision_id = catalog.add_revision(
@@ -216,7 +260,7 @@ def _trouble(name: str, error: Exception) -> Trouble:
 
 def _heads(kin: Kin, commits: Mapping[str, str]) -> tuple[str, ...]:
     heads = sorted(kin.watched & commits.keys())
-    return tuple(f"{ref.removeprefix(BRANCH)}@{commits[ref][:9]}" for ref in heads)
+    return tuple(f"{short_name(ref)}@{commits[ref][:9]}" for ref in heads)
 
 
 def _source(kin: Kin, sources: Mapping[str, RefSource]) -> RefSource | None:

@@ -72,13 +72,14 @@ def look_and_plan(
 def _look_at_git(
     database: Engine, settings: Settings, on_look: Callable[[str], None] | None
 ) -> Summary:
-    history = GitHistory(settings.network)
+    history = GitHistory(settings.network, settings.github_token)
     moves = watch_refs(
         database,
         history=history,
         network=settings.network,
         now=clock.now,
         on_look=on_look,
+        token=settings.github_token,
     )
     troubles = keep_standings(database, history=history, now=clock.now)
     for keep in (keep_engine_facts, keep_mentions):
@@ -96,7 +97,9 @@ def candidates_round(station: Station) -> CandidateRound | None:
     with writing(station.database) as session:
         if not fleet.take_slot(session, CANDIDATES, slot, clock.now()):
             return None
-    found = look_at_candidates(station.database, network=settings.network, now=clock.now)
+    found = look_at_candidates(
+        station.database, network=settings.network, now=clock.now, token=settings.github_token
+    )
     outcome = {
         "looked": list(found.looked),
         "new": [news.title for news in found.new],

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from jobs.errors import JobFailure, UsageError
+from jobs.errors import NO_ROOM, JobFailure, UsageError, disk_full
 from jobs.model import Blame
 from jobs.trees import entries, escaping_links, make_readable, remove
 
@@ -144,17 +144,17 @@ def check_free(path: Path, min_free_bytes: int) -> None:
     """Raise `JobFailure` of class `disk_full` when less than this is free where `path` lies."""
     free = shutil.disk_usage(path).free
     if free < min_free_bytes:
-        raise _disk_full(f"{free / 1e9:.1f} GB are free and {min_free_bytes / 1e9:.1f} GB needed")
+        raise disk_full(f"{free / 1e9:.1f} GB are free and {min_free_bytes / 1e9:.1f} GB needed")
 
 
 @contextmanager
-def disk_full_is_infrastructure() -> Iterator[None]:
+def disk_full_is_infrastructure(what: str = "", *, phase: str = "") -> Iterator[None]:
     """Turn "no space left" inside the block into a `JobFailure` that blames no engine."""
     try:
         yield
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise _disk_full(error.strerror or "no space left") from error
+        if error.errno in NO_ROOM:
+            raise disk_full(f"{what}{os.strerror(error.errno or 0)}", phase=phase) from error
         raise
 
 
@@ -204,13 +204,4 @@ def _refused(detail: str) -> JobFailure:
         failure_class="artifact_refused",
         blame=Blame.ENGINE,
         advice="The build made something that is not kept. Look at its log.",
-    )
-
-
-def _disk_full(detail: str) -> JobFailure:
-    return JobFailure(
-        detail,
-        failure_class="disk_full",
-        blame=Blame.INFRASTRUCTURE,
-        advice="Free disk space on the worker, then retry the job.",
     )

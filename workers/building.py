@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from sqlmodel import Session
 
-from jobs import clock, git, pip
+from jobs import clock, git, git_single, pip
 from jobs.control import Control
 from jobs.db import reading
 from jobs.engines.base import BuildPlaces, classify
@@ -166,6 +166,7 @@ def _recipe_digest(steps: Sequence[Step]) -> str:
 
 def _bring_source(errand: Errand, subject: Subject, into: Path) -> None:
     settings, control = errand.station.settings, errand.control
+    token = settings.github_token
     if subject.engine_row.package:
         control.report("download", note=f"{subject.engine_row.package} {subject.revision.label}")
         pip.download(
@@ -185,13 +186,28 @@ def _bring_source(errand: Errand, subject: Subject, into: Path) -> None:
     control.report("fetch", note=repo)
     errand.say(f"fetch {repo} at {subject.revision.commit}")
     if not git.holds(mirror, subject.revision.commit):
-        git.update_mirror(mirror, git.repo_url(repo), _note(control, "fetch"), tick=control.check)
+        git.update_mirror(
+            mirror,
+            git.repo_url(repo),
+            _note(control, "fetch"),
+            tick=control.check,
+            token=token,
+        )
+    if not git.holds(mirror, subject.revision.commit):
+        git_single.fetch_commit(
+            mirror,
+            git.repo_url(repo),
+            subject.revision.commit,
+            tick=control.check,
+            token=token,
+        )
     git.check_out(
         mirror,
         subject.revision.commit,
         into,
         subject.family.SPARSE_PATTERNS,
         tick=control.check,
+        token=token,
     )
 
 

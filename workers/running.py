@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import subprocess
 import threading
@@ -15,7 +14,7 @@ from types import TracebackType
 
 import psutil
 
-from jobs.errors import JobFailure
+from jobs.errors import NO_ROOM, JobFailure, disk_full
 from jobs.model import Blame
 from workers import processes
 
@@ -181,10 +180,12 @@ def _too_much_output(output_bytes: int) -> JobFailure:
 
 
 def _log_fault(error: OSError) -> JobFailure:
-    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    detail = f"the log could not be written: {error.strerror}"
+    if error.errno in NO_ROOM:
+        return disk_full(detail)
     return JobFailure(
-        f"the log could not be written: {error.strerror}",
-        failure_class="disk_full" if full else "log_failed",
+        detail,
+        failure_class="log_failed",
         blame=Blame.INFRASTRUCTURE,
-        advice="Free disk space on the worker, then retry the job.",
+        advice="Look at the disk and the permissions of the home folder.",
     )

@@ -6,12 +6,13 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
 from jobs.control import Control
-from jobs.errors import JobFailure
+from jobs.errors import JobFailure, disk_full
 from jobs.model import Blame, Step
 from workers.running import Running
 from workers.sandbox import Limits, Mount, Sandbox
@@ -102,22 +103,8 @@ def _watch(
         now = time.monotonic()
         if running.failure:
             raise running.failure
-        if now - running.started_at > step.timeout_seconds:
-            raise StepFailed(
-                f"took longer than {step.timeout_seconds:g} s",
-                failure_class="timeout",
-                step=step.name,
-                log=running.log,
-                advice="Read the end of the log; allow more time only if it still made progress.",
-            )
-        if now - running.output_at > step.silence_seconds:
-            raise StepFailed(
-                f"said nothing for {step.silence_seconds:g} s",
-                failure_class="silent",
-                step=step.name,
-                log=running.log,
-                advice="It hangs or waits for input; the last line of the log says where.",
-            )
+        if over := _late(running, step, now):
+            raise over.failure(step, running.log)
         if now - census_at > CENSUS_SECONDS:
             census_at = now
             _take_census(running, step, limits, writable)
@@ -125,32 +112,62 @@ def _watch(
 
 
 def _take_census(running: Running, step: Step, limits: Limits, writable: Sequence[Path]) -> None:
-    tree = running.members()
-    if len(tree) > limits.processes:
-        raise StepFailed(
-            f"started more than {limits.processes} processes",
-            failure_class="process_limit",
-            step=step.name,
-            log=running.log,
-            advice="Build with fewer jobs, or read the log for what multiplies.",
-        )
-    if limits.memory_bytes is not None and _own_memory(tree) > limits.memory_bytes:
-        raise StepFailed(
-            f"used more than {limits.memory_bytes / 2**30:.1f} GiB of memory",
-            failure_class="memory_limit",
-            step=step.name,
-            log=running.log,
-            advice="Build with fewer jobs, or choose a smaller model or context.",
-        )
+    if over := _too_many(running.members(), limits):
+        raise over.failure(step, running.log)
     for folder in writable:
         if shutil.disk_usage(folder).free < limits.min_free_bytes:
-            raise JobFailure(
-                f"less than {limits.min_free_bytes / 2**30:.1f} GiB of disk is left",
-                failure_class="disk_full",
-                blame=Blame.INFRASTRUCTURE,
-                phase=step.name,
-                advice="Free disk space on the worker, then retry the job.",
-            )
+            left = f"less than {limits.min_free_bytes / 2**30:.1f} GiB of disk is left"
+            raise disk_full(left, phase=step.name)
+
+
+@dataclass(frozen=True)
+class _Over:
+    """A limit that a step has passed."""
+
+    failure_class: str
+    detail: str
+    advice: str
+
+    def failure(self, step: Step, log: Path) -> StepFailed:
+        return StepFailed(
+            self.detail,
+            failure_class=self.failure_class,
+            step=step.name,
+            log=log,
+            advice=self.advice,
+        )
+
+
+def _late(running: Running, step: Step, now: float) -> _Over | None:
+    if now - running.started_at > step.timeout_seconds:
+        return _Over(
+            "timeout",
+            f"took longer than {step.timeout_seconds:g} s",
+            "Read the end of the log; allow more time only if it still made progress.",
+        )
+    if now - running.output_at > step.silence_seconds:
+        return _Over(
+            "silent",
+            f"said nothing for {step.silence_seconds:g} s",
+            "It hangs or waits for input; the last line of the log says where.",
+        )
+    return None
+
+
+def _too_many(tree: Sequence[psutil.Process], limits: Limits) -> _Over | None:
+    if len(tree) > limits.processes:
+        return _Over(
+            "process_limit",
+            f"started more than {limits.processes} processes",
+            "Build with fewer jobs, or read the log for what multiplies.",
+        )
+    if limits.memory_bytes is not None and _own_memory(tree) > limits.memory_bytes:
+        return _Over(
+            "memory_limit",
+            f"used more than {limits.memory_bytes / 2**30:.1f} GiB of memory",
+            "Build with fewer jobs, or choose a smaller model or context.",
+        )
+    return None
 
 
 def _own_memory(tree: Sequence[psutil.Process]) -> int:

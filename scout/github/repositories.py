@@ -8,7 +8,7 @@ from sqlmodel import Session
 
 from jobs.db import writing
 from jobs.sightings import RepositoryRow
-from jobs.store import forks
+from jobs.store import catalog, forks
 from scout.github.answers import Answer, Kind
 from scout.github.base import Happening, Outcome, Repo, record, unanswered
 from scout.github.desk import Desk, Page
@@ -93,7 +93,8 @@ def _found(desk: Desk, wanted: Wanted, answer: Answer) -> Outcome:
             row = RepositoryRow(
                 full_name=wanted.full_name, first_seen_at=now, last_seen_at=now, facts={}
             )
-        row.engine_id = wanted.engine_id or row.engine_id
+        if not catalog.is_watched(session, row.engine_id):
+            row.engine_id = wanted.engine_id or row.engine_id
         place = _place(session, facts)
         row, news = keep(session, row, facts, place=place, now=now, moved=answer.moved)
         session.flush()

@@ -9,6 +9,7 @@ from functools import partial
 
 from sqlmodel import Session
 
+from jobs.git_names import is_pull
 from jobs.sightings import RepositoryRow
 from jobs.store import catalog, forks, refs
 from scout.github import forks as fork_lists
@@ -126,12 +127,17 @@ _LISTS: dict[str, ListSource] = {
 
 
 def _wanted(session: Session) -> Iterator[Wanted]:
-    for engine in catalog.engines(session):
-        if engine.repo is None:
+    """Each repository once; of two engines that share one, it belongs to the one with branches."""
+    asked: set[str] = set()
+    engines = [engine for engine in catalog.engines(session) if engine.repo]
+    for engine in sorted(engines, key=lambda each: any(map(is_pull, each.branches))):
+        repo = engine.repo or ""
+        if repo.lower() in asked:
             continue
+        asked.add(repo.lower())
         row = forks.repository_of_engine(session, engine.id or 0)
         if row is None or row.github_id is None:
-            yield Wanted(engine.repo, engine_id=engine.id)
+            yield Wanted(repo, engine_id=engine.id)
             continue
         yield Wanted(row.full_name, engine.id, row.github_id)
     states = (forks.KNOWN, forks.GONE, forks.BLOCKED)

@@ -7,6 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from pydantic import SecretStr
+
+from jobs.git_network import Held
+
 
 @dataclass(frozen=True)
 class Watched:
@@ -58,11 +62,19 @@ class RefSource(Protocol):
     def watches(self, engine: Watched) -> bool:
         """Whether this source knows the repository of `engine`."""
 
-    def look(self, engine: Watched, *, network: Path, number: int) -> RefsSeen:
-        """All refs now, their history brought into `network` under `number`.
+    def look(
+        self,
+        engine: Watched,
+        *,
+        network: Path,
+        number: int,
+        held: Held | None = None,
+        token: SecretStr | None = None,
+    ) -> RefsSeen:
+        """All refs now, their history brought into `network` under `number`, where `held` is.
 
         Raises `ScoutError` where the place gave no complete answer; never reads absence into one.
         """
 
-    def default_branch(self, engine: Watched) -> str | None:
+    def default_branch(self, engine: Watched, *, token: SecretStr | None = None) -> str | None:
         """The branch the repository calls its main one, where it says so."""

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Set
 from pathlib import Path
 
+from pydantic import SecretStr
+
 from jobs import git_network
 from jobs.git import repo_url
+from jobs.git_names import full_name, is_pull
+from jobs.git_network import Held
 from scout.sources.base import RefsSeen, Watched
 
 
@@ -15,21 +19,44 @@ def watches(engine: Watched) -> bool:
     return engine.repo is not None
 
 
-def look(engine: Watched, *, network: Path, number: int) -> RefsSeen:
-    """What the branches and tags are now; their history is in the network when this returns."""
-    found = git_network.update(network, repo_url(engine.repo or ""), number)
+def look(
+    engine: Watched,
+    *,
+    network: Path,
+    number: int,
+    held: Held | None = None,
+    token: SecretStr | None = None,
+) -> RefsSeen:
+    """What the branches and tags are now; their history is in the network when this returns.
+
+    Of an engine that lives in pull requests, their heads alone.
+    """
+    url = repo_url(engine.repo or "")
+    pulls = [full_name(branch) for branch in engine.branches if is_pull(branch)]
+    if pulls:
+        found = git_network.update_pulls(network, url, number, pulls, token=token)
+    else:
+        found = git_network.update(network, url, number, held=held, token=token)
     return RefsSeen(found.commits, found.refused)
 
 
 def look_at_candidate(
-    repo: str, *, network: Path, number: int, known: Set[str], tick: Callable[[], None]
+    repo: str,
+    *,
+    network: Path,
+    number: int,
+    known: Set[str],
+    tick: Callable[[], None],
+    token: SecretStr | None = None,
 ) -> RefsSeen:
     """What a fork nobody builds shows now; where it stands at known commits, by its list alone."""
     url = repo_url(repo)
-    found = git_network.update(network, url, number, known=known, candidate=True, tick=tick)
+    found = git_network.update(
+        network, url, number, known=known, candidate=True, tick=tick, token=token
+    )
     return RefsSeen(found.commits, found.refused)
 
 
-def default_branch(engine: Watched) -> str | None:
+def default_branch(engine: Watched, *, token: SecretStr | None = None) -> str | None:
     """The branch that the repository itself calls its main one."""
-    return git_network.default_branch(repo_url(engine.repo or ""))
+    return git_network.default_branch(repo_url(engine.repo or ""), token=token)

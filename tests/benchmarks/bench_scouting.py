@@ -1,23 +1,25 @@
-"""A quiet day of 1,000 forks: what it costs us and nvchecker on the same stand-in, side by side.
+"""A quiet day of 1,000 forks: what it costs us and nvchecker on the same stand-ins, side by side.
 
 Run from the top folder: `.venv/bin/python tests/benchmarks/bench_scouting.py`. The package index
 must offer nvchecker; it goes into a virtual environment of its own that is removed at the end.
+Over the API both speak TLS to one stand-in of GitHub; over git both list every fork from one
+`git http-backend`. Wall time of nvchecker is that of its process; ours of the look, and over git
+of the process too.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
+import ssl
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
@@ -26,18 +28,29 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 import typer  # noqa: E402  the two folders above are not installed
 from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
-from support.github import GitHub  # noqa: E402
+from support.certificates import tls_for  # noqa: E402
+from support.contenders import Nvchecker, measured  # noqa: E402
+from support.git_server import GitServer  # noqa: E402
+from support.github import Asked, GitHub  # noqa: E402
+from support.github_json import sha, user  # noqa: E402
+from support.hub import Hub  # noqa: E402
 
-from jobs import db  # noqa: E402
+from jobs import db, git_network  # noqa: E402
 from jobs.db import writing  # noqa: E402
-from jobs.store import catalog  # noqa: E402
+from jobs.git import repo_url  # noqa: E402
+from jobs.store import catalog, refs  # noqa: E402
 from scout.github.client import Client  # noqa: E402
 from scout.github.desk import Desk  # noqa: E402
 from scout.github.rounds import look_around  # noqa: E402
+from scout.history import GitHistory  # noqa: E402
+from scout.ref_watch import watch_refs  # noqa: E402
 
 UPSTREAM = 612354784
 START = datetime(2026, 5, 18, 12, 0, tzinfo=UTC)
 QUIET_DAYS = 3
+MEMORY_GOAL_MIB = 200
+API_HOST = "bench.localhost"
+LISTED_COMMITS = 30
 
 
 @dataclass(frozen=True)
@@ -52,8 +65,55 @@ class Run:
     sees: str
 
 
-def scout(url: str, folder: str) -> None:
-    """Our side, in a process of its own: a first look, and then quiet days."""
+class Api(GitHub):
+    """The stand-in behind TLS, with the list of commits that nvchecker reads."""
+
+    def __init__(self, tls: ssl.SSLContext) -> None:
+        super().__init__(limit=1_000_000)
+        self._server.socket.listen(128)
+        self._server.socket = tls.wrap_socket(
+            self._server.socket, server_side=True, do_handshake_on_connect=False
+        )
+        self.public = self.url
+
+    @property
+    def url(self) -> str:
+        return f"https://127.0.0.1:{self._server.server_port}"
+
+    @property
+    def host(self) -> str:
+        """What nvchecker puts behind `https://api.`."""
+        return f"{API_HOST}:{self._server.server_port}"
+
+    def _of_repo(
+        self, github_id: int, rest: str, query: dict[str, str], template: str
+    ) -> tuple[int, Any, str, dict[str, str]]:
+        if rest != "/commits":
+            return super()._of_repo(github_id, rest, query, template)
+        person = {"name": "dev", "email": "dev@example.org", "date": "2026-05-18T10:00:00Z"}
+        url = f"{self.public}/repositories/{github_id}/commits"
+        commits = [
+            {
+                "sha": sha(f"{github_id} {number}"),
+                "commit": {"author": person, "committer": person, "message": f"change {number}"},
+                "url": url,
+                "html_url": url,
+                "author": user("dev"),
+                "committer": user("dev"),
+                "parents": [],
+            }
+            for number in range(LISTED_COMMITS)
+        ]
+        return 200, commits, template, {}
+
+
+def fork(number: int) -> str:
+    """The name of one of the forks."""
+    return f"dev{number}/llama.cpp"
+
+
+def scout_api(url: str, folder: str) -> None:
+    """Our side over the API, in a process of its own: a first look, and then quiet days."""
     address = f"sqlite:///{Path(folder) / 'scout.sqlite'}"
     db.migrate(address)
     database, clock = db.connect(address), [START]
@@ -69,149 +129,131 @@ def scout(url: str, folder: str) -> None:
         clock[0] += timedelta(days=1, minutes=1)
 
 
-class GitServer:
-    """Answers `git ls-remote` for every repository with one branch and one tag."""
-
-    def __init__(self) -> None:
-        self.asked = 0
-        server = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            wbufsize = 65536
-
-            def log_message(self, *_: object) -> None:
-                """Silent."""
-
-            def do_GET(self) -> None:
-                server.asked += 1
-                sha = "1" * 40
-                head = f"{sha} HEAD\0symref=HEAD:refs/heads/master agent=bench\n"
-                lines = [head, f"{sha} refs/heads/master\n", f"{sha} refs/tags/b9100\n"]
-                body = _packet("# service=git-upload-pack\n") + b"0000"
-                body += b"".join(map(_packet, lines)) + b"0000"
-                self.send_response_only(200)
-                self.send_header("Content-Type", "application/x-git-upload-pack-advertisement")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.request_queue_size = 128
-        self._thread = Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
-        self._thread.start()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}"
-
-    def stop(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+def scout_git(folder: str) -> None:
+    """Our side over git, in a process of its own: one quiet look at every branch and tag."""
+    database = db.connect(f"sqlite:///{Path(folder) / 'refs.sqlite'}")
+    network = Path(folder) / "network.git"
+    found = watch_refs(database, history=GitHistory(network), network=network, now=lambda: START)
+    typer.echo(json.dumps({"looked": len(found.looked), "new": len(found.new)}))
 
 
-def _packet(line: str) -> bytes:
-    raw = line.encode()
-    return f"{len(raw) + 4:04x}".encode() + raw
+def remember_forks(forks: int, folder: Path) -> None:
+    """What a scout holds that has seen every fork before: rows, and commits in one network."""
+    address, network = f"sqlite:///{folder / 'refs.sqlite'}", folder / "network.git"
+    db.migrate(address)
+    database = db.connect(address)
+    tips = git_network.update(network, repo_url(fork(0)), 1).commits
+    with writing(database) as session:
+        for number in range(forks):
+            values = {"family": "llama.cpp", "repo": fork(number), "trust": "approve"}
+            row, _ = catalog.upsert_engine(session, f"f{number}", now=START, values=values)
+            place = refs.repository_of(session, row, START)
+            refs.name_default_branch(session, place.id or 0, "master")
+            refs.record_refs(session, place.id or 0, tips, START)
+    lines = [
+        f"update refs/remotes/{number}/{ref.removeprefix('refs/')} {commit}\n"
+        for number in range(2, forks + 1)
+        for ref, commit in tips.items()
+    ]
+    words = ["git", "--git-dir", str(network), "update-ref", "--stdin"]
+    subprocess.run(words, input="".join(lines), text=True, check=True)
+    subprocess.run(["git", "--git-dir", str(network), "pack-refs", "--all"], check=True)
 
 
-def measured(words: list[str], folder: Path, **how: Any) -> tuple[float, float, str]:
-    """Seconds, peak MiB of the process itself, and what it said."""
-    peak, said = 0, folder / "said.txt"
-    with said.open("w") as output:
-        begun = time.perf_counter()
-        child = subprocess.Popen(words, stdout=output, **how)
-        while child.poll() is None:
-            peak = max(peak, _peak_kib(child.pid))
-            time.sleep(0.02)
-        seconds = time.perf_counter() - begun
-    if child.returncode != 0:
-        raise SystemExit(f"{words[:3]} ended with {child.returncode}: {said.read_text()[-500:]}")
-    return seconds, peak / 1024, said.read_text()
+def charged_of(asked: list[Asked]) -> str:
+    """Charged requests by the quota they count against; the REST quota is always named."""
+    counts = Counter({"core": 0})
+    counts.update(each.bucket for each in asked if each.charged)
+    return ", ".join(f"{count} {bucket}" for bucket, count in counts.items())
 
 
-def _peak_kib(pid: int) -> int:
-    """The high-water mark since the program began; `ru_maxrss` would count its parent's too."""
-    try:
-        status = Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return 0
-    found = re.search(r"^VmHWM:\s+(\d+) kB", status, re.MULTILINE)
-    return int(found[1]) if found else 0
-
-
-def run_scout(forks: int, folder: Path) -> list[Run]:
-    """A quiet day of ours, and beside it the first look."""
-    with GitHub() as github:
-        github.public = github.url
+def over_the_api(forks: int, folder: Path, nvchecker: Nvchecker) -> list[Run]:
+    """First looks, quiet days, and nvchecker's `github` source with the same token."""
+    tls, trusted = tls_for([f"api.{API_HOST}", "127.0.0.1"], folder / "tls")
+    with Api(tls) as github:
         github.add(UPSTREAM, "ggml-org/llama.cpp")
         for number in range(forks):
-            github.add(10_000 + number, f"dev{number}/llama.cpp", parent=UPSTREAM)
-        words = [sys.executable, __file__, "scout", github.url, str(folder)]
-        _, memory, said = measured(words, folder, env={**os.environ, "NO_PROXY": "127.0.0.1"})
+            github.add(10_000 + number, fork(number), parent=UPSTREAM)
+        words = [sys.executable, __file__, "scout-api", github.url, str(folder)]
+        environment = {"NO_PROXY": "127.0.0.1", "REQUESTS_CA_BUNDLE": str(trusted)}
+        _, memory, said = measured(words, folder, env={**os.environ, **environment})
         first, second, *quiet = [
             json.loads(line) for line in said.splitlines() if line.startswith("{")
         ]
         asked = sum(each["requests"] for each in quiet)
         if any(each["events"] for each in quiet):
             raise SystemExit("a quiet day had events")
-        charged = sum(each.charged for each in github.asked[-asked:])
-        settling = sum(each.charged for each in github.asked[first["requests"] : -asked])
+        charged = charged_of(github.asked[-asked:])
+        settling = charged_of(github.asked[first["requests"] : -asked])
+        entry = f'source = "github"\nhost = "{github.host}"\ntoken = "bench"\ngithub = '
+        entries = [f'{entry}"{fork(number)}"\n' for number in range(forks)]
+        nvchecker.look(entries, SSL_CERT_FILE=str(trusted))
+        github.asked.clear()
+        seconds, peak = nvchecker.look(entries, SSL_CERT_FILE=str(trusted))
+        theirs = len(github.asked), charged_of(github.asked)
     best = min(quiet, key=lambda each: each["seconds"])
     sees = "new, renamed, archived, vanished forks; pushes as a hint"
+    days = f"{charged} in {QUIET_DAYS} days"
     return [
-        Run("forkscout, first look", first["seconds"], first["requests"], "all", memory, sees),
+        Run("forkscout API, first look", first["seconds"], first["requests"], "all", memory, sees),
         Run(
-            "forkscout, second day",
-            second["seconds"],
-            second["requests"],
-            str(settling),
-            memory,
-            sees,
+            *("forkscout API, second day", second["seconds"], second["requests"], settling),
+            *(memory, sees),
         ),
+        Run("forkscout API, a quiet day", best["seconds"], best["requests"], days, memory, sees),
+        Run("nvchecker github, second look", seconds, *theirs, peak, "newest commit of one branch"),
+    ]
+
+
+def over_git(forks: int, folder: Path, nvchecker: Nvchecker) -> list[Run]:
+    """Every fork listed from the same server, by us and by nvchecker's `git` source."""
+    outside = folder / "outside"
+    with GitServer(outside / "hub") as server:
+        hub = Hub(outside, server=server)
+        one = hub.add(fork(0))
+        one.commit({"README.md": "a fork"})
+        one.git("tag", "b9100")
+        one.push("HEAD:refs/heads/master", "b9100")
+        for number in range(1, forks):
+            place = outside / "hub" / f"{fork(number)}.git"
+            place.parent.mkdir()
+            place.symlink_to(one.bare)
+        os.environ |= {"GIT_CONFIG_GLOBAL": str(hub.config), "GIT_CONFIG_NOSYSTEM": "1"}
+        os.environ["NO_PROXY"] = "127.0.0.1"
+        remember_forks(forks, folder)
+        server.asked.clear()
+        words = [sys.executable, __file__, "scout-git", str(folder)]
+        seconds, memory, said = measured(words, folder, env=dict(os.environ))
+        found = json.loads(said.splitlines()[-1])
+        if found != {"looked": forks, "new": 0}:
+            raise SystemExit(f"our quiet look was none: {found}")
+        ours = len(server.asked)
+        entries = [
+            f'source = "git"\ngit = "{server.url}{fork(number)}"\nuse_commit = true\n'
+            'branch = "master"\n'
+            for number in range(forks)
+        ]
+        nvchecker.look(entries)
+        server.asked.clear()
+        their_seconds, their_memory = nvchecker.look(entries)
+        theirs = len(server.asked)
+    free = "none (git)"
+    return [
+        Run("forkscout git, a quiet look", seconds, ours, free, memory, "every branch and tag"),
         Run(
-            "forkscout, a quiet day",
-            best["seconds"],
-            best["requests"],
-            f"{charged} in {QUIET_DAYS} days",
-            memory,
-            sees,
+            *("nvchecker git, second look", their_seconds, theirs, free, their_memory),
+            "one branch",
         ),
     ]
 
 
-def run_nvchecker(forks: int, folder: Path) -> list[Run]:
-    """The same forks one by one through nvchecker's `git` source, the second time."""
-    environment = folder / "venv"
-    subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
-    install = [str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet"]
-    subprocess.run([*install, "--disable-pip-version-check", "nvchecker"], check=True)
-    server = GitServer()
-    parts = [f'[__config__]\noldver = "{folder}/old.json"\nnewver = "{folder}/new.json"\n']
-    for number in range(forks):
-        address = f"{server.url}/dev{number}/llama.cpp.git"
-        parts.append(
-            f'[f{number}]\nsource = "git"\ngit = "{address}"\nuse_commit = true\n'
-            'branch = "master"\n'
-        )
-    config = folder / "nv.toml"
-    config.write_text("\n".join(parts))
-    words = [str(environment / "bin" / "nvchecker"), "-c", str(config), "--logger", "json"]
-    alone = {"PATH": os.environ["PATH"], "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
-    measured(words, folder, env=alone)
-    server.asked = 0
-    seconds, memory, _ = measured(words, folder, env=alone)
-    asked = server.asked
-    server.stop()
-    if asked != forks:
-        raise SystemExit(f"nvchecker asked {asked} times, not {forks}")
-    return [Run("nvchecker git, second look", seconds, asked, "none (git)", memory, "one branch")]
-
-
 def main(forks: int) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        runs = [*run_scout(forks, Path(folder)), *run_nvchecker(forks, Path(folder))]
-    names = ("contender", "wall", "requests", "charged", "peak memory", "sees")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        nvchecker = Nvchecker(folder)
+        runs = [*over_the_api(forks, folder, nvchecker), *over_git(forks, folder, nvchecker)]
+    memory = f"peak memory (goal {MEMORY_GOAL_MIB} MiB)"
+    names = ("contender", "wall", "requests", "charged", memory, "sees")
     table = Table(*names, title=f"{forks} quiet forks on one stand-in, one run", box=None)
     for run in runs:
         table.add_row(
@@ -222,11 +264,14 @@ def main(forks: int) -> None:
             f"{run.memory_mib:.0f} MiB",
             run.sees,
         )
-    Console(width=160).print(table)
+    Console(width=190).print(table)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["scout"]:
-        scout(*sys.argv[2:4])
-    else:
-        main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)
+    match sys.argv[1:]:
+        case ["scout-api", url, folder]:
+            scout_api(url, folder)
+        case ["scout-git", folder]:
+            scout_git(folder)
+        case arguments:
+            main(int(arguments[0]) if arguments else 1000)

@@ -1,10 +1,15 @@
-"""A stand-in for GitHub: bare repositories in a folder, reached through git's own `insteadOf`."""
+"""A stand-in for GitHub: bare repositories in a folder, reached through git's own `insteadOf`.
+
+Git reads them from a real server, or from the folder itself where there is none.
+"""
 
 from __future__ import annotations
 
 import os
 import subprocess
 from pathlib import Path
+
+from support.git_server import GitServer
 
 QUIET = {
     "PATH": os.environ["PATH"],
@@ -57,11 +62,14 @@ class Repository:
         """Push, by force, `refs` or the branch main."""
         self.git("push", "--quiet", "--force", "origin", *(refs or ("HEAD:refs/heads/main",)))
 
-    def git(self, *words: str, at: int | None = None, author: str = "A") -> str:
-        """Run git in the work tree; new commits are by `author`, at that time."""
+    def git(
+        self, *words: str, at: int | None = None, author: str = "A", committer: str = "A"
+    ) -> str:
+        """Run git in the work tree; new commits are by these people, at that time."""
         then = {} if at is None else {"GIT_AUTHOR_DATE": f"@{at} +0000"}
         then |= {} if at is None else {"GIT_COMMITTER_DATE": f"@{at} +0000"}
-        return self._run(*words, cwd=self.work, GIT_AUTHOR_NAME=author, **then)
+        people = {"GIT_AUTHOR_NAME": author, "GIT_COMMITTER_NAME": committer}
+        return self._run(*words, cwd=self.work, **people, **then)
 
     def take(self, other: Repository, ref: str) -> str:
         """Bring a ref of another repository here, and return its sha."""
@@ -89,11 +97,14 @@ class Repository:
 class Hub:
     """Repositories by `owner/name`, and the git configuration that leads to them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, server: GitServer | None = None) -> None:
         self.folder = folder
         self.config = folder / "gitconfig"
-        (folder / "hub").mkdir(parents=True)
-        self.config.write_text(f'[url "{folder}/hub/"]\n\tinsteadOf = https://github.com/\n')
+        self.server = server
+        self.repositories: dict[str, Repository] = {}
+        (folder / "hub").mkdir(parents=True, exist_ok=True)
+        base = server.url if server is not None else f"{folder}/hub/"
+        self.config.write_text(f'[url "{base}"]\n\tinsteadOf = https://github.com/\n')
 
     def add(self, name: str) -> Repository:
         """A new, empty repository."""
@@ -101,4 +112,5 @@ class Hub:
         work = self.folder / "work" / name
         bare.parent.mkdir(parents=True, exist_ok=True)
         work.parent.mkdir(parents=True, exist_ok=True)
-        return Repository(bare, work)
+        self.repositories[name] = Repository(bare, work)
+        return self.repositories[name]

@@ -8,21 +8,14 @@ import threading
 from pathlib import Path
 
 import pytest
+from support.git_server import Fault, GitServer
 from support.hub import Hub, Repository
 
-from jobs import git
-from jobs.errors import Permanent, Stopped, Transient, UsageError
+from jobs import git, git_single
+from jobs.errors import Permanent, ScoutError, Stopped, Transient, UsageError
 
 pytestmark = pytest.mark.needs("git")
 URL = git.repo_url("a/engine")
-
-
-@pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hub:
-    hub = Hub(tmp_path / "outside")
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(hub.config))
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    return hub
 
 
 @pytest.fixture
@@ -148,13 +141,11 @@ def test_a_dead_network_is_a_passing_fault(
         git.update_mirror(mirror, URL)
 
 
-def test_what_a_tick_raises_ends_git(repository: Repository, mirror: Path, hub: Hub) -> None:
+def test_what_a_tick_raises_ends_git(
+    repository: Repository, mirror: Path, git_server: GitServer
+) -> None:
     """A cancel in the middle of a fetch ends it and leaves no half mirror."""
-    slow = hub.folder / "slow"
-    slow.write_text("#!/bin/sh\nsleep 60\n")
-    slow.chmod(0o755)
-    with hub.config.open("a") as config:
-        config.write(f'[remote "origin"]\n\tuploadpack = {slow}\n')
+    git_server.faults["a/engine"] = Fault(hang=True)
 
     def cancel() -> None:
         raise Stopped("asked")
@@ -275,3 +266,21 @@ def test_a_crashed_checkout_does_not_block_the_next(
     half.rmdir()
     assert git.check_out(mirror, sha, half, []).path == half
     assert not (mirror / "worktrees").exists()
+
+
+def test_a_commit_that_no_branch_reaches_is_fetched_by_itself(hub: Hub, mirror: Path) -> None:
+    """It stays through later looks; a sha that the remote lacks is an error and changes nothing."""
+    repository = hub.add("a/engine")
+    repository.commit({"a": "1"})
+    repository.push()
+    git.update_mirror(mirror, URL)
+    hidden = repository.commit({"b": "1"})
+    repository.push("HEAD:refs/pull/1/head")
+    git.update_mirror(mirror, URL)
+    assert not git.holds(mirror, hidden)
+    git_single.fetch_commit(mirror, URL, hidden)
+    git.update_mirror(mirror, URL)
+    assert git.holds(mirror, hidden)
+    for wrong in ("f" * 40, "main", "--all"):
+        with pytest.raises(ScoutError):
+            git_single.fetch_commit(mirror, URL, wrong)

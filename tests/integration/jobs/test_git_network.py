@@ -9,21 +9,13 @@ import pytest
 from support.hub import Hub, Repository
 
 from jobs import git_network, git_remote
-from jobs.errors import Permanent, Transient
+from jobs.errors import Permanent, ScoutError, Transient
 from jobs.git import repo_url
 from jobs.git_history import changed_files, changed_paths, commits
 from jobs.git_network import BRANCH, SEEN, TAG
 
 pytestmark = pytest.mark.needs("git")
 URL, OTHER = repo_url("a/engine"), repo_url("b/engine")
-
-
-@pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hub:
-    hub = Hub(tmp_path / "outside")
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(hub.config))
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    return hub
 
 
 @pytest.fixture
@@ -188,7 +180,7 @@ def test_names_that_nobody_could_read_are_left_out(repository: Repository, netwo
 
 
 @pytest.mark.parametrize(
-    "name", ["refs/heads/-x", "refs/heads/a..b", "refs/pull/1/head", "refs/heads/a\x1b[2J", "HEAD"]
+    "name", ["refs/heads/-x", "refs/heads/a..b", "refs/pull/1/merge", "refs/heads/a\x1b[2J", "HEAD"]
 )
 def test_hostile_names_are_no_refs(name: str) -> None:
     """Options, ranges, escapes and other namespaces are refused before git sees them."""
@@ -295,3 +287,26 @@ def test_many_packs_become_one(
     assert len(list((network / "objects" / "pack").glob("*.pack"))) <= 2
     assert len(list(commits(network, [1], seen=SEEN))) == 4
     assert changed_files(network, [repository.head]) == {repository.head: {"b"}}
+
+
+def test_the_head_of_a_pull_request_is_fetched_alone(hub: Hub, network: Path) -> None:
+    """No other ref comes with it; a forced head keeps the old one; a missing one is an error."""
+    repository = hub.add("a/engine")
+    repository.commit({"a": "1"})
+    repository.push()
+    first = repository.commit({"b": "1"})
+    repository.push("HEAD:refs/pull/7/head")
+    pull = "refs/pull/7/head"
+    found = git_network.update_pulls(network, URL, 1, [pull])
+    assert (found.commits, found.fetched) == ({pull: first}, True)
+    assert refs(network, "refs/remotes/") == ["refs/remotes/1/pull/7/head"]
+    assert not git_network.update_pulls(network, URL, 1, [pull]).fetched
+    repository.git("reset", "--quiet", "--hard", "HEAD~")
+    second = repository.commit({"b": "2"})
+    repository.push("HEAD:refs/pull/7/head")
+    found = git_network.update_pulls(network, URL, 1, [pull])
+    assert (found.commits, found.fetched) == ({pull: second}, True)
+    assert refs(network, SEEN) == [f"{SEEN}{first}"]
+    with pytest.raises(ScoutError):
+        git_network.update_pulls(network, URL, 1, ["refs/pull/8/head"])
+    assert git_network.held_by(network)[1].commits == {pull: second}

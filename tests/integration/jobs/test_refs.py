@@ -58,5 +58,5 @@ def test_a_silent_place_is_asked_less_and_less(database: Engine) -> None:
             waits.append(refs.source_state(session, "git:1", NOON).retry_at - NOON)
         assert waits[:3] == [timedelta(minutes=15), timedelta(minutes=30), timedelta(hours=1)]
         assert waits[-1] == timedelta(hours=24)
-        refs.note_answer(session, "git:1", NOON)
+        refs.note_answers(session, ["git:1"], NOON)
         assert refs.source_state(session, "git:1", NOON).retry_at is None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from sqlmodel import SQLModel, select
-from support.hub import Hub
 from support.rows import Rows
 
 from jobs import db, submit
@@ -18,14 +17,6 @@ from jobs.submit import Desk
 from jobs.tables import JobRow, RevisionRow, StackRow
 
 SCENARIO = SCENARIOS["decode-128"]
-
-
-@pytest.fixture
-def hub(tmp_path, monkeypatch):
-    hub = Hub(tmp_path / "outside")
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(hub.config))
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    return hub
 
 
 @pytest.fixture
@@ -163,6 +154,18 @@ def test_a_fork_is_looked_up_with_git(desk, ref):
     assert len(row.commit) == 40
     again = bench(desk, engine_name="fork", target="gemma:q4", ref=row.commit[:10])
     assert again.last.id == done.last.id
+
+
+@pytest.mark.needs("git")
+def test_the_head_of_a_pull_request_is_benched_by_its_number(desk, hub):
+    """No branch or tag reaches it; the mirror fetches it by itself, for the builder too."""
+    stranger = hub.repositories["owner/fork"]
+    head = stranger.commit({"new": "1"})
+    stranger.push("HEAD:refs/pull/3/head")
+    done = bench(desk, engine_name="fork", target="gemma:q4", ref="pull/3")
+    with db.reading(desk.database) as session:
+        row = session.get(RevisionRow, done.last.payload["revision_id"])
+    assert (row.commit, row.label) == (head, "pull/3")
 
 
 def test_what_is_built_is_not_built_again_until_its_artifact_is_lost(desk):

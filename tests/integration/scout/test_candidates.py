@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 from sqlalchemy import Engine
 from support.chain import Chain, build_chain, patch, upstream_commit
 from support.hub import Hub, Repository
@@ -31,14 +32,6 @@ pytestmark = pytest.mark.needs("git")
 UPSTREAM, TURBO, BUUN, BEE = 1, 2, 3, 4
 IDS = {"upstream": UPSTREAM, "turbo": TURBO, "buun": BUUN, "bee": BEE}
 PARENTS = {TURBO: UPSTREAM, BUUN: TURBO, BEE: BUUN}
-
-
-@pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hub:
-    hub = Hub(tmp_path / "outside")
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(hub.config))
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    return hub
 
 
 @pytest.fixture
@@ -308,7 +301,7 @@ def test_nobody_holds_the_network_for_long(hub: Hub, chain: Chain, watch: Watch)
     class Slow:
         def look_at_candidate(
             self, repo: str, *, network: Path, number: int, known: Collection[str],
-            tick: Callable[[], None],
+            tick: Callable[[], None], token: SecretStr | None = None,
         ) -> RefsSeen:  # fmt: skip
             for _ in range(3):
                 watch.at += timedelta(seconds=25)

@@ -18,18 +18,12 @@ from jobs.dispatch import plan_events
 from jobs.errors import Permanent
 from jobs.model import Lane, State
 from jobs.store import catalog, refs, work
+from scout.family import family_of
 from scout.graph import Graph
 from scout.history import GitHistory
+from scout.kinship import kindred
 
 pytestmark = pytest.mark.needs("git")
-
-
-@pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hub:
-    hub = Hub(tmp_path / "outside")
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(hub.config))
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    return hub
 
 
 @pytest.fixture
@@ -109,7 +103,7 @@ def test_a_round_of_the_chain(chain: Chain, scout: Scout) -> None:
     assert own in {commit.sha for commit in scout.history.graph([1, 2, 3, 4])._commits}
     assert scout.history.graph([1, 2, 3, 4]).knows(old_turbo)
 
-    number = push["repository"]
+    number = f"r{push['repository']}"
     keys = scout.events().keys()
     assert f"gh:push:{number}:refs/heads/master:{chain.buun.head}" in keys
     assert f"gh:sync:{number}:refs/heads/master:{synced}" in keys
@@ -257,7 +251,7 @@ def test_new_abilities_are_told_with_the_push(chain: Chain, scout: Scout) -> Non
         author="buun",
     )
     chain.buun.push("HEAD:refs/heads/master")
-    scout.look()
+    assert scout.look().troubles == ()
     (fact,) = told(scout, "fork_capability_changed")
     assert fact["flags_added"] == ["--tree"]
     assert fact["cache_types_added"] == ["TURBO3_0"]
@@ -362,3 +356,26 @@ def test_a_lost_network_is_fetched_again_without_news(chain: Chain, scout: Scout
     shutil.rmtree(scout.network)
     assert scout.look().new == ()
     assert (scout.network / "HEAD").exists()
+
+
+def test_a_pull_request_is_an_engine_of_its_own(chain: Chain, scout: Scout) -> None:
+    """Its pushes are told and built under its name, beside the engine of the same repository."""
+    pull = engine("mtp", "up/llama.cpp", "pull/7", "upstream")
+    chain.upstream.push("HEAD:refs/pull/7/head")
+    scout.load(CHAIN + pull + bench_of("upstream", "turbo", "buun", "bee", "mtp"))
+    first = scout.look()
+    assert first.troubles == ()
+    assert first.looked["mtp"] == (f"pull/7@{chain.upstream.head[:9]}",)
+    head = patch(chain.upstream, "heads", "am", 40)
+    chain.upstream.push("HEAD:refs/pull/7/head")
+    new = scout.look().new
+    assert [(each.kind, each.title) for each in new] == [
+        ("fork_pushed", f"mtp: pull/7 pushed to {head[:9]}, 1 new patch")
+    ]
+    assert [job.title for job in plan(scout) if "build" in job.kind] == [
+        f"build mtp pull/7@{head[:9]} for cpu"
+    ]
+    with reading(scout.database) as session:
+        kin = kindred(session)
+    descent = {each.engine: each for each in family_of("mtp", kin, scout.history, now=scout.at)}
+    assert (descent["mtp"].parent, descent["mtp"].own_patches) == ("upstream", 1)

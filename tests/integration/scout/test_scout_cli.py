@@ -102,13 +102,8 @@ def test_nothing_watched_says_what_to_do() -> None:
 
 
 @pytest.mark.needs("git")
-def test_lineage_from_the_watch_list_to_the_tree(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lineage_from_the_watch_list_to_the_tree(tmp_path: Path, hub: Hub) -> None:
     """After one look the chain is printed as a tree, and as JSON, and is kept in the same words."""
-    hub = Hub(tmp_path / "outside")
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(hub.config))
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     build_chain(hub)
     (tmp_path / "chain.toml").write_text(CHAIN)
     say("watchlist", "import", "chain.toml")
@@ -131,13 +126,8 @@ def test_lineage_from_the_watch_list_to_the_tree(
 
 
 @pytest.mark.needs("git")
-def test_a_repository_that_is_not_there_is_exit_code_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_repository_that_is_not_there_is_exit_code_one(tmp_path: Path, hub: Hub) -> None:
     """It is named with what to do, and named again until it answers; it is never "unwatched"."""
-    hub = Hub(tmp_path / "outside")
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(hub.config))
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     (tmp_path / "gone.toml").write_text(engine("gone", "no/where"))
     say("watchlist", "import", "gone.toml")
     first = say("scout", "run")

@@ -46,10 +46,7 @@ class Failing(GitHistory):
 
 
 @pytest.fixture
-def chain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Chain:
-    hub = Hub(tmp_path / "outside")
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(hub.config))
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+def chain(hub: Hub) -> Chain:
     chain = build_chain(hub)
     flags = ARGUMENTS + 'add_opt({"--tree-budget"}, "N");'
     patch(chain.buun, flags, "buun", 23, "common/arg.cpp")

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from support.scene import BUUN, UPSTREAM, Scene
 
+from jobs.db import reading, writing
+from jobs.store import catalog, refs
+from scout.kinship import kindred
+
 
 def test_missing_once_is_not_gone(chain: Scene) -> None:
     """A 404 that comes back leaves no trace; three over a day mean gone; return is told."""
@@ -88,3 +92,22 @@ def test_archived_and_default_branch_are_told(chain: Scene) -> None:
     chain.later(minutes=16)
     kinds = {each.kind for each in chain.look().new}
     assert kinds == {"repo_archived", "repo_default_changed"}
+
+
+def test_two_engines_of_one_repository_share_its_number(scene: Scene) -> None:
+    """It is asked for once, and belongs to the engine that has branches, whoever comes first."""
+    scene.engine("a-pull", "ggml-org/llama.cpp", branches=["pull/22673"])
+    scene.engine("upstream", "ggml-org/llama.cpp", branches=["master"])
+    for name in ("a-pull", "upstream"):
+        with writing(scene.database) as session:
+            refs.repository_of(session, catalog.engine_named(session, name), scene.now)
+    for _ in range(2):
+        before = len(scene.github.asked)
+        scene.look("github_repositories", force=True)
+        assert len(scene.github.asked) == before + 1
+    with reading(scene.database) as session:
+        owner = catalog.engine_named(session, "upstream").id
+        kin = kindred(session)
+    assert scene.row(UPSTREAM).engine_id == owner
+    assert {each.github_id for each in kin.values()} == {UPSTREAM}
+    assert len({each.repository for each in kin.values()}) == 2

@@ -1,0 +1,95 @@
+"""Work that a push took from elsewhere: another fork's patches, upstream's pull requests; pure."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from jobs.git_history import CommitFacts
+from scout.graph import Graph, Triple, triple
+from scout.ref_values import Names, Place, RefNews, View, keys_of, names_of
+
+LISTED = 50  # commits, authors or paths that an event carries
+_NUMBER = re.compile(r"\(#(\d{1,9})\)$")
+
+
+def absorbed_news(
+    place: Place, fresh: Sequence[CommitFacts], picked: Sequence[CommitFacts], view: View
+) -> list[RefNews]:
+    """Patches that another fork had first, each told for the nearest fork alone, and `picked`
+    pull requests of upstream."""
+    rest = {triple(commit): commit for commit in fresh}
+    news = []
+    for other in view.neighbours:
+        took = {key: rest.pop(key) for key in sorted(rest.keys() & other.patches)}
+        if took:
+            names = names_of(other.repository, other.github_id)
+            title = f"{place.engine} took {counted(len(took))} of {other.engine}"
+            news.append(_absorbed(place, took, names, title, other.repository, other.github_id))
+    if picked and view.upstream is not None:
+        root = view.upstream
+        took = {triple(commit): commit for commit in picked}
+        what = "1 pull request" if len(took) == 1 else f"{len(took)} pull requests"
+        title = f"{place.engine} picked {what} of {root.engine}"
+        names = names_of(root.repository, root.github_id)
+        news.append(_absorbed(place, took, names, title, root.repository, root.github_id))
+    return news
+
+
+def _absorbed(
+    place: Place,
+    took: Mapping[Triple, CommitFacts],
+    names: Names,
+    title: str,
+    repository: int,
+    github_id: int | None,
+) -> RefNews:
+    ordered = sorted(took)
+    lines = "\n".join(f"{author}\t{at}\t{subject}" for author, at, subject in ordered)
+    digest = hashlib.sha256(lines.encode()).hexdigest()
+    key, former = keys_of("absorb", digest, place.names, names)
+    numbers = sorted({number for _, _, subject in took if (number := _pull_request(subject))})
+    facts = {
+        "from_repo_id": github_id,
+        "from_repository": repository,
+        "commits": [
+            {
+                "author": author,
+                "authored_at": at,
+                "subject": subject,
+                "sha": took[author, at, subject].sha,
+                "pr": _pull_request(subject),
+            }
+            for author, at, subject in ordered[:LISTED]
+        ],
+        "count": len(took),
+        "pr": numbers[0] if len(numbers) == 1 else None,
+        "prs": numbers[:LISTED],
+    }
+    return RefNews("feature_absorbed", key, title, facts_of(place, facts), former=former)
+
+
+def _pull_request(subject: str) -> int | None:
+    """The number at the end of a squash merge's subject."""
+    found = _NUMBER.search(subject)
+    return int(found[1]) if found else None
+
+
+def facts_of(place: Place, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Facts with the repository they are about: GitHub's number, and our row's."""
+    return {"repo_id": place.github_id, "repository": place.repository, **facts}
+
+
+def counted(count: int, which: str = "") -> str:
+    """So many patches, in words."""
+    return f"1 {which}patch" if count == 1 else f"{count} {which}patches"
+
+
+def when(graph: Graph, sha: str) -> datetime | None:
+    """The committer's word on when; kept as a claim beside our own time of seeing it."""
+    if not graph.knows(sha):
+        return None
+    return datetime.fromtimestamp(graph.commit(sha).committed_at, tz=UTC)

@@ -1,0 +1,73 @@
+"""What was told stays told: under other numbers, on other days, by other watchers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine
+from sqlmodel import select
+from support.hub import Hub, Repository
+from support.watching import Scout, bench_of, engine
+
+from jobs.db import writing
+from jobs.dispatch import plan_events
+from jobs.sightings import RepositoryRow
+
+pytestmark = pytest.mark.needs("git")
+PLAIN = 'x({"--mmap"});'
+ABLE = 'x({"--mmap"}); x({"--tree"});'
+
+
+@pytest.fixture
+def fork(hub: Hub) -> Repository:
+    fork = hub.add("a/fork")
+    fork.commit({"common/arg.cpp": PLAIN})
+    fork.push()
+    return fork
+
+
+@pytest.fixture
+def scout(fork: Repository, sqlite: Engine, tmp_path: Path) -> Scout:
+    return Scout(sqlite, tmp_path)
+
+
+def test_githubs_number_learnt_later_tells_nothing_again(scout: Scout, fork: Repository) -> None:
+    """Push and capability keep their one event when the key of the repository becomes another."""
+    scout.load(engine("fork", "a/fork", "main"))
+    scout.look()
+    before = fork.head
+    after = fork.commit({"common/arg.cpp": ABLE})
+    fork.push()
+    assert {news.kind for news in scout.look().new} == {"fork_pushed", "fork_capability_changed"}
+    with writing(scout.database) as session:
+        session.exec(select(RepositoryRow)).one().github_id = 4711
+    fork.push(f"{before}:refs/heads/main")
+    back = scout.look().new
+    assert {news.key.split(":")[2] for news in back} == {"4711"}
+    fork.push(f"{after}:refs/heads/main")
+    assert scout.look().new == ()
+    keys = [row.key for row in scout.events().values() if row.kind == "fork_pushed"]
+    assert f"gh:push:r1:refs/heads/main:{after}" in keys
+    assert f"gh:push:4711:refs/heads/main:{after}" not in keys
+
+
+def test_a_watched_branch_that_appears_is_built(scout: Scout, fork: Repository) -> None:
+    """The event brings a revision and jobs; the branch's old commits are no push."""
+    scout.load(engine("fork", "a/fork", "release") + bench_of("fork"))
+    scout.look()
+    fork.commit({"b": "1"}, message="new work")
+    fork.push("HEAD:refs/heads/release", "HEAD:refs/heads/other")
+    news = {each.facts["ref"]: each for each in scout.look().new}
+    assert {each.kind for each in news.values()} == {"branch_created"}
+    assert news["refs/heads/release"].revision == fork.head
+    with writing(scout.database) as session:
+        assert {job.kind for job in plan_events(session, scout.at)} == {
+            "fetch_model",
+            "build",
+            "bench",
+        }
+    fork.commit({"b": "2"})
+    fork.push("HEAD:refs/heads/release")
+    (push,) = scout.look().new
+    assert (push.kind, push.facts["new_patches"]) == ("fork_pushed", 1)
