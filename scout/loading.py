@@ -22,6 +22,7 @@ class Changes:
     retired: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     not_yet: tuple[str, ...] = ()
+    unwatched: tuple[str, ...] = ()
 
 
 def apply(
@@ -62,12 +63,20 @@ def apply(
         changed += [f"stack {stack.name}"] if is_new else []
     dropped: list[str] = []
     retired: list[str] = []
+    unwatched: list[str] = []
     if replace:
         dropped = catalog.drop_stacks(session, keep=[stack.name for stack in benchable])
         retired = _retire(session, keep=rows)
-        retired += hub.retire_watches(session, keep={each.watch for each in watch_list.hub_watches})
+        places = {each.watch for each in watch_list.hub_watches}
+        unwatched = hub.retire_watches(session, keep=places)
     session.flush()
-    return Changes(tuple(changed), tuple(retired), tuple(dropped), tuple(watch_list.not_yet()))
+    return Changes(
+        tuple(changed),
+        tuple(retired),
+        tuple(dropped),
+        tuple(watch_list.not_yet()),
+        tuple(unwatched),
+    )
 
 
 def _retire(session: Session, *, keep: Container[str]) -> list[str]:

@@ -18,7 +18,7 @@ from sqlalchemy import Engine
 from jobs import clock
 from jobs.config import Settings
 from jobs.db import open_database, reading, writing
-from jobs.store import catalog
+from jobs.store import catalog, hub
 from scout import adding
 from scout.loading import apply
 from scout.reading import load
@@ -63,7 +63,7 @@ def check(file: File, as_json: AsJson = False) -> None:
         return
     typer.echo(
         f"{file} is right (engines: {len(watch_list.engines)}, models: {len(watch_list.models)}, "
-        f"stacks: {len(watch_list.stacks)})"
+        f"stacks: {len(watch_list.stacks)}, places of the hub: {len(watch_list.hub_watches)})"
     )
     for note in notes:
         typer.echo(f"  {note}")
@@ -85,12 +85,13 @@ def import_(file: File, replace: Replace = False, as_json: AsJson = False) -> No
         ("changed", changes.changed),
         ("retired", tuple(f"engine {name}" for name in changes.retired)),
         ("dropped", tuple(f"stack {name}" for name in changes.dropped)),
+        ("watching no more:", changes.unwatched),
     ):
         for name in names:
             typer.echo(f"{word} {name}")
     for note in changes.not_yet:
         typer.echo(f"  {note}")
-    if not (changes.changed or changes.retired or changes.dropped):
+    if not (changes.changed or changes.retired or changes.dropped or changes.unwatched):
         typer.echo("nothing changed")
 
 
@@ -118,10 +119,11 @@ def list_(as_json: AsJson = False) -> None:
             {"name": row.name, "target": row.target, "scenarios": row.scenarios}
             for row in catalog.stacks(session)
         ]
+        places = [{"watch": row.watch, "roles": row.roles} for row in hub.watches(session)]
     if as_json:
-        _say_json({"engines": engines, "models": models, "stacks": stacks})
+        _say_json({"engines": engines, "models": models, "stacks": stacks, "places": places})
         return
-    if not engines:
+    if not engines and not places:
         typer.echo("nothing is watched yet: forkscout watchlist import demo")
         return
     table = Table("engine", "family", "source", "trust", "rigs", "revisions", box=None)
@@ -131,6 +133,8 @@ def list_(as_json: AsJson = False) -> None:
         table.add_row(*(Text(str(cell)) for cell in (name, *rest)))
     Console().print(table)
     typer.echo(f"models: {len(models)}, stacks: {len(stacks)}")
+    for place in places:
+        typer.echo(f"{place['watch']} ({', '.join(place['roles'])})")
 
 
 @app.command("add")

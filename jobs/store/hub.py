@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import Integer, case, cast
+from sqlalchemy import case
 from sqlmodel import Session, col, func, or_, select
 
 from jobs.sightings import HubFileRow, HubRepositoryRow, HubWatchRow, SourceStateRow
@@ -92,20 +92,18 @@ def watched_repositories(session: Session, watch: str) -> list[HubRepositoryRow]
     return [row for row in session.exec(query) if watch in row.watches]
 
 
-def repositories_of(session: Session, ids: Collection[int]) -> list[HubRepositoryRow]:
-    """The repositories with those row ids."""
-    return list(session.exec(select(HubRepositoryRow).where(col(HubRepositoryRow.id).in_(ids))))
-
-
-def due_repositories(session: Session, now: datetime, *, limit: int) -> list[HubRepositoryRow]:
-    """Repositories to look at now, news before first looks."""
+def due_repositories(
+    session: Session, now: datetime, *, watched: Collection[str], limit: int
+) -> list[HubRepositoryRow]:
+    """Repositories of watched places to look at now, news before first looks."""
     is_first = case((col(HubRepositoryRow.sha) == "", 1), else_=0)
     query = (
         select(HubRepositoryRow)
         .where(col(HubRepositoryRow.look_at) <= now)
         .order_by(is_first, col(HubRepositoryRow.look_at), col(HubRepositoryRow.id))
     )
-    return list(session.exec(query.limit(limit)))
+    rows = session.exec(query)
+    return [row for row in rows if any(watch in watched for watch in row.watches)][:limit]
 
 
 def files(session: Session, repository_id: int, *, gone: bool = False) -> list[HubFileRow]:
@@ -136,21 +134,24 @@ def is_old_news(session: Session, sha256: str) -> bool:
     return session.exec(query.limit(1)).first() is not None
 
 
-def pending_repositories(session: Session, *, limit: int) -> list[int]:
-    """Repositories with headers still to be read, those with news first."""
+def pending_repositories(
+    session: Session, *, watched: Collection[str], limit: int
+) -> list[HubRepositoryRow]:
+    """Repositories of watched places with headers still to be read, those with news first."""
     query = (
-        select(HubFileRow.repository_id)
-        .join(HubRepositoryRow, col(HubFileRow.repository_id) == col(HubRepositoryRow.id))
+        select(HubRepositoryRow)
+        .join(HubFileRow, col(HubFileRow.repository_id) == col(HubRepositoryRow.id))
         .where(
             col(HubFileRow.pending).is_(True),
             col(HubFileRow.gone_at).is_(None),
             HubRepositoryRow.state == KNOWN,
             col(HubRepositoryRow.disabled).is_(False),
         )
-        .group_by(col(HubFileRow.repository_id))
-        .order_by(func.min(cast(col(HubFileRow.quiet), Integer)), col(HubFileRow.repository_id))
+        .order_by(col(HubFileRow.quiet), col(HubRepositoryRow.id))
     )
-    return list(session.exec(query.limit(limit)))
+    rows = {row.id: row for row in session.exec(query)}
+    kept = [row for row in rows.values() if any(watch in watched for watch in row.watches)]
+    return kept[:limit]
 
 
 def found_models(

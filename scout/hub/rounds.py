@@ -204,7 +204,7 @@ def _look_at_repositories(going: _Round, watched: Collection[str], *, force: boo
         if text.startswith("repo:"):
             _look_at_named(going, text, force=force)
     with reading(desk.database) as session:
-        rows = hub.due_repositories(session, desk.now(), limit=MOST_REPOSITORIES)
+        rows = hub.due_repositories(session, desk.now(), watched=watched, limit=MOST_REPOSITORIES)
     for row in rows:
         wanted = Wanted.of(row)
         outcome = going.take(repositories.NAME, row.full_name, _looking(desk, wanted))
@@ -242,8 +242,7 @@ def _look_at_named(going: _Round, watch: str, *, force: bool) -> None:
 def _read_headers(going: _Round, watched: dict[str, list[str]], http: httpx.Client | None) -> None:
     desk = going.desk
     with reading(desk.database) as session:
-        due = hub.pending_repositories(session, limit=MOST_REPOSITORIES)
-        names = {row.id: row.full_name for row in hub.repositories_of(session, due)}
+        due = hub.pending_repositories(session, watched=watched, limit=MOST_REPOSITORIES)
 
     def roles(row: HubRepositoryRow) -> set[str]:
         return {role for watch in row.watches for role in watched.get(watch, ())}
@@ -251,8 +250,8 @@ def _read_headers(going: _Round, watched: dict[str, list[str]], http: httpx.Clie
     for each in due:
         going.take(
             repositories.NAME,
-            f"headers of {names[each]}",
-            lambda each=each: headers.read_pending(desk, each, roles, http=http),  # type: ignore[misc]
+            f"headers of {each.full_name}",
+            lambda each=each: headers.read_pending(desk, each.id or 0, roles, http=http),  # type: ignore[misc]
         )
 
 

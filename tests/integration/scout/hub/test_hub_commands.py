@@ -13,11 +13,14 @@ from support.gguf_files import dflash, projector, small
 from support.hugging_face import HuggingFace
 from typer.testing import CliRunner
 
+from jobs import clock
 from jobs.config import Settings
-from jobs.db import open_database, reading
+from jobs.db import open_database, reading, writing
 from jobs.errors import Permanent, Transient, UsageError
 from jobs.store import hub as store
+from jobs.worker import open_station
 from scout.cli import app
+from scout.hub.schedule import hub_round
 
 NAME = "spiritbuun/Qwen3.6-27B-DFlash-GGUF"
 LIST = """
@@ -119,6 +122,27 @@ def test_a_place_that_left_the_list_is_watched_no_more(
         assert [row.watch for row in store.watches(session)] == ["author:Anbeeld"]
     database.dispose()
     assert len(said("models")) == 2
+    watched.push(NAME, {"README.md": b"new"})
+    asked = len(watched.asked)
+    run("scout", "run", "--source", "hf")
+    assert "spiritbuun" not in "".join(each.path for each in watched.asked[asked:])
+
+
+def test_the_schedule_looks_once_per_slot(watched: HuggingFace) -> None:
+    """Two ringers, one round; a hint has a slot of its own; nothing happens when it is off."""
+    station = open_station(Settings(hf_minutes=10_000.0), "scout")
+    found = hub_round(station)
+    assert found is not None
+    assert hub_round(station) is None
+    with writing(station.database) as session:
+        assert store.add_hint(session, "ab12", name=NAME, scope="repo", new_sha="", now=clock.now())
+    assert hub_round(station) is not None
+    silent = open_station(Settings(hf_minutes=0), "scout")
+    asked = len(watched.asked)
+    assert hub_round(silent) is None
+    assert len(watched.asked) == asked
+    for each in (station.database, silent.database):
+        each.dispose()
 
 
 def test_an_unknown_source_is_corrected(server: HuggingFace) -> None:
