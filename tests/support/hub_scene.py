@@ -12,12 +12,14 @@ from sqlalchemy import Engine
 from support.hugging_face import START, HuggingFace
 
 from jobs.db import reading, writing
-from jobs.sightings import HubFileRow, HubRepositoryRow
-from jobs.store import catalog, hub
+from jobs.sightings import HubFileRow, HubRepositoryRow, SourceStateRow
+from jobs.store import catalog, hub, source_states
 from jobs.tables import EventRow
 from scout.hub.client import Client
 from scout.hub.desk import Desk
 from scout.hub.rounds import HubRound, checked, look_around
+
+ONLY = "spiritbuun/x-GGUF"
 
 
 @dataclass
@@ -78,3 +80,13 @@ class HubScene:
             row = hub.repository(session, hub_id)
             assert row is not None
             return {each.path: each for each in hub.files(session, row.id or 0, gone=gone)}
+
+    def state(self, key: str) -> SourceStateRow | None:
+        """What a source remembers under a key."""
+        with reading(self.database) as session:
+            return source_states.source_state(session, key)
+
+    @property
+    def only_id(self) -> str:
+        """The id of the first repository there is."""
+        return next(iter(self.hub.repos.values())).hub_id

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine
-from support.hub_scene import HubScene
+from support.hub_scene import ONLY, HubScene
 from support.hugging_face import HuggingFace
 
 
@@ -15,3 +15,13 @@ from support.hugging_face import HuggingFace
 def scene(database: Engine, tmp_path: Path) -> Iterator[HubScene]:
     with HuggingFace() as hub:
         yield HubScene(hub, database, tmp_path / "hub")
+
+
+@pytest.fixture
+def known(scene: HubScene) -> HubScene:
+    """One repository with one card, known since the first look."""
+    scene.hub.add(ONLY, {"README.md": b"one"})
+    scene.watch("author:spiritbuun")
+    scene.look()
+    scene.later(minutes=10)
+    return scene
