@@ -115,7 +115,8 @@ class HubRepositoryRow(SQLModel, table=True):
     """A model repository; the hub's own id is its identity, its name a label.
 
     `sha` is the commit whose files are kept, `head_sha` the one a list named last. A first look at
-    `baseline_sha` tells nobody anything. `look_at` is when the repository is looked at next.
+    `baseline_sha` tells nobody anything, but for drafters in a repository that was `found_late`: it
+    is older than our watch, and changed since. `look_at` is when it is looked at next.
     """
 
     __tablename__ = "hub_repository"
@@ -125,6 +126,7 @@ class HubRepositoryRow(SQLModel, table=True):
     sha: str = ""
     head_sha: str = ""
     baseline_sha: str = ""
+    found_late: bool = False
     state: str = "known"
     gated: str = ""
     private: bool = False

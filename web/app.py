@@ -1,4 +1,4 @@
-"""The live site: pages and JSON of one database, read-only, for known host names only."""
+"""The live site: pages and JSON of one database, for known host names; takes hints, no orders."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import case
+from sqlalchemy import and_, case
 from sqlmodel import Session, col, func, or_, select
 
 from jobs.sightings import HubFileRow, HubRepositoryRow, HubWatchRow, SourceStateRow
@@ -18,6 +18,11 @@ SEEN_HINTS = 20
 MOST_HINTS = 2000
 """Repositories hinted at and not yet looked at; whoever sends more is not heard."""
 HINTS_KEPT = timedelta(days=7)
+_FIRST_LOOK = and_(
+    col(HubRepositoryRow.baseline_sha) != "",
+    col(HubRepositoryRow.sha) == "",
+    col(HubRepositoryRow.found_late).is_(False),
+)
 
 
 def watches(session: Session) -> list[HubWatchRow]:
@@ -96,7 +101,7 @@ def due_repositories(
     session: Session, now: datetime, *, watched: Collection[str], limit: int
 ) -> list[HubRepositoryRow]:
     """Repositories of watched places to look at now, news before first looks."""
-    is_first = case((col(HubRepositoryRow.sha) == "", 1), else_=0)
+    is_first = case((_FIRST_LOOK, 1), else_=0)
     query = (
         select(HubRepositoryRow)
         .where(col(HubRepositoryRow.look_at) <= now)

@@ -144,6 +144,7 @@ def _keep(
             was_there = listed.created_at is not None and listed.created_at < since
             quiet = first or (was_there and not cursor["whole"])
             row = first_row(listed, quiet=quiet, now=now)
+            row.found_late = quiet and not first and (listed.last_modified or since) > since
         elif _differs(row, listed):
             row.look_at = min(row.look_at, now)
         row.head_sha, row.last_seen_at = listed.sha, now

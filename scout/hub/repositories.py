@@ -22,7 +22,7 @@ from scout.hub.sets import is_calibration, is_gguf, is_safetensors
 from scout.hub.values import HubFile, Listed, Snapshot, read_snapshot, read_xet_hashes
 
 NAME = "hf_repositories"
-CLOSE, REST = timedelta(minutes=5), timedelta(hours=20)
+CLOSE, REST = timedelta(minutes=4), timedelta(hours=20)
 """How soon a repository that the watch list names is looked at again, and any other: what is new
 in those shows in a list first, so this look is for what no list tells."""
 MISSED_AGAIN = timedelta(hours=8)
@@ -39,16 +39,19 @@ class Wanted:
     baseline_sha: str = ""
     watch: str = ""
     is_new: bool = False
+    can_wait: bool = False
 
     @classmethod
     def of(cls, row: HubRepositoryRow) -> Wanted:
         """The value of a row."""
-        return cls(row.full_name, row.id, row.hub_id, "" if row.sha else row.baseline_sha)
+        baseline = "" if row.sha else row.baseline_sha
+        can_wait = bool(baseline) and not row.found_late
+        return cls(row.full_name, row.id, row.hub_id, baseline, can_wait=can_wait)
 
     @property
     def tier(self) -> Tier:
         """First looks are many and can wait."""
-        return Tier.EVERYTHING if self.baseline_sha else Tier.CHAIN
+        return Tier.EVERYTHING if self.can_wait else Tier.CHAIN
 
 
 def look(desk: Desk, wanted: Wanted) -> Outcome:
@@ -131,6 +134,8 @@ def _shown(desk: Desk, session: Session, wanted: Wanted, snapshot: Snapshot) -> 
         if not is_first and change.paths:
             happenings.append(news.files_changed(listed, old_sha, change))
         _keep_files(session, row, change, quiet=quiet, now=now)
+    if row.gated and not listed.gated:
+        _ask_again(session, row)
     _keep(row, listed, now=now)
     session.add(row)
     told = record(session, happenings, source=NAME, repo=None, now=now)
@@ -188,13 +193,22 @@ def _keep_files(
             repository_id=row.id or 0, path=file.path, first_seen_at=now, changed_at=now
         )
         _fill(kept, file, now=now)
-        kept.quiet = quiet
+        is_drafter = news.guessed_role(file.path) == news.DRAFTER
+        kept.quiet = quiet and not (row.found_late and is_drafter)
         kept.pending = _is_model(file.path) and (not quiet or _is_wanted(row, file.path))
         kept.role = news.guessed_role(file.path) if is_gguf(file.path) else ""
         session.add(kept)
     for file in change.removed:
         known[file.path].gone_at, known[file.path].pending = now, False
         session.add(known[file.path])
+
+
+def _ask_again(session: Session, row: HubRepositoryRow) -> None:
+    """What could not be read of a gated repository can be, now that it is open."""
+    for each in hub.files(session, row.id or 0):
+        if each.unread:
+            each.pending, each.attempts = True, 0
+            session.add(each)
 
 
 def _is_model(path: str) -> bool:

@@ -25,7 +25,10 @@ from scout.source_health import Tally, judge
 
 SOURCES = (lists.NAME, repositories.NAME)
 ALL = "hf"
-LIST_PACE = timedelta(minutes=5)
+FIRST_LOOKS, HEADERS = "first looks", "headers"
+"""These wait alone: they are many, or charged to another quota."""
+LIST_PACE = timedelta(minutes=4)
+"""Less than the schedule's default, or each second round would come a moment too early."""
 MOST_REPOSITORIES = 200
 """Repositories one round looks at; the rest is due in the next."""
 PUBLIC_HUB = Settings.model_fields["hf_endpoint"].default
@@ -56,9 +59,12 @@ class _Round:
     waiting: dict[str, str] = field(default_factory=dict)
     tallies: dict[str, Tally] = field(default_factory=dict)
 
-    def take(self, source: str, name: str, look: Callable[[], Outcome]) -> Outcome | None:
-        """One look; None where nothing more may be asked of this source in this round."""
-        if self.desk.is_late() or source in self.waiting:
+    def take(
+        self, source: str, name: str, look: Callable[[], Outcome], *, kind: str = ""
+    ) -> Outcome | None:
+        """One look; None where no more of its kind may be asked for in this round."""
+        waiter = f"{source} {kind}".rstrip()
+        if self.desk.is_late() or waiter in self.waiting:
             return None
         self.on_look(f"{name} ({source})")
         try:
@@ -70,7 +76,7 @@ class _Round:
         self.new += outcome.new
         self.notes += [outcome.note] if outcome.note else []
         if outcome.held:
-            self.waiting[source] = f"{outcome.held.reason} (until {outcome.held.until:%H:%M} UTC)"
+            self.waiting[waiter] = f"{outcome.held.reason} (until {outcome.held.until:%H:%M} UTC)"
             return None
         self.looked += 1
         tally = self.tallies.setdefault(source, Tally())
@@ -207,7 +213,8 @@ def _look_at_repositories(going: _Round, watched: Collection[str], *, force: boo
         rows = hub.due_repositories(session, desk.now(), watched=watched, limit=MOST_REPOSITORIES)
     for row in rows:
         wanted = Wanted.of(row)
-        outcome = going.take(repositories.NAME, row.full_name, _looking(desk, wanted))
+        kind = FIRST_LOOKS if wanted.can_wait else ""
+        outcome = going.take(repositories.NAME, row.full_name, _looking(desk, wanted), kind=kind)
         if outcome is not None and outcome.unfinished:
             with reading(desk.database) as session:
                 again = session.get(HubRepositoryRow, row.id)
@@ -252,6 +259,7 @@ def _read_headers(going: _Round, watched: dict[str, list[str]], http: httpx.Clie
             repositories.NAME,
             f"headers of {each.full_name}",
             lambda each=each: headers.read_pending(desk, each.id or 0, roles, http=http),  # type: ignore[misc]
+            kind=HEADERS,
         )
 
 

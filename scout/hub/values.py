@@ -10,7 +10,8 @@ from typing import Any
 
 from scout.github.texts import moment, number, part, plain
 
-FULL_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9_][\w.-]{0,95}", re.ASCII)
+FULL_NAME = re.compile(r"(?:[A-Za-z0-9][\w.-]{0,95}/)?[A-Za-z0-9_][\w.-]{0,95}", re.ASCII)
+"""A few old repositories have no owner."""
 HUB_ID = re.compile(r"[A-Za-z0-9]{1,64}", re.ASCII)
 COMMIT = re.compile(r"[0-9a-f]{40}", re.ASCII)
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
@@ -90,15 +91,17 @@ def base_models(tags: Iterable[str]) -> tuple[str, ...]:
 
 
 def read_snapshot(item: Any) -> Snapshot | None:
-    """The repository with its files; None where a file has no content to be known by."""
+    """The repository with its files; None where one of them has no hash to be known by.
+
+    A path that is longer than any of ours is left out: it hides itself and nothing else.
+    """
     listed = read_listed(item)
     siblings = part(item, "siblings")
     if listed is None or not isinstance(siblings, list) or len(siblings) > MOST_FILES:
         return None
-    files = [_sibling(each) for each in siblings]
-    if any(file is None for file in files):
-        return None
-    return Snapshot(listed, tuple(file for file in files if file is not None))
+    named = [each for each in siblings if _is_path(part(each, "rfilename"))]
+    files = [file for each in named if (file := _sibling(each)) is not None]
+    return Snapshot(listed, tuple(files)) if len(files) == len(named) else None
 
 
 def read_xet_hashes(items: Iterable[Any]) -> dict[str, tuple[str, str]]:
@@ -113,9 +116,6 @@ def read_xet_hashes(items: Iterable[Any]) -> dict[str, tuple[str, str]]:
 
 
 def _sibling(item: Any) -> HubFile | None:
-    path = part(item, "rfilename")
-    if not isinstance(path, str) or not path or len(path) > PATH_LENGTH:
-        return None
     sha256, blob_id = part(item, "lfs", "sha256"), part(item, "blobId")
     size = number(part(item, "lfs", "size"))
     if size is None:
@@ -123,12 +123,16 @@ def _sibling(item: Any) -> HubFile | None:
     if part(item, "lfs") is not None and not _fits(_SHA256, sha256):
         return None
     file = HubFile(
-        path=path,
+        path=part(item, "rfilename"),
         size_bytes=size,
         sha256=sha256 if isinstance(sha256, str) else "",
         blob_id=blob_id if _fits(HUB_ID, blob_id) else "",
     )
     return file if file.content else None
+
+
+def _is_path(value: object) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= PATH_LENGTH
 
 
 def _fits(pattern: re.Pattern[str], value: object) -> bool:

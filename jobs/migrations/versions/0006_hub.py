@@ -31,6 +31,7 @@ def upgrade() -> None:
         sa.Column("sha", sqlmodel.AutoString(), nullable=False),
         sa.Column("head_sha", sqlmodel.AutoString(), nullable=False),
         sa.Column("baseline_sha", sqlmodel.AutoString(), nullable=False),
+        sa.Column("found_late", sa.Boolean(), nullable=False),
         sa.Column("state", sqlmodel.AutoString(), nullable=False),
         sa.Column("gated", sqlmodel.AutoString(), nullable=False),
         sa.Column("private", sa.Boolean(), nullable=False),

@@ -44,7 +44,8 @@ def test_any_json_is_read_without_a_crash(item: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"_id": 5}, {"id": "../b"}, {"id": "a/b/c"}, {"sha": "main"}, {"_id": "a b"}]
+    "change",
+    [{"_id": 5}, {"id": "../b"}, {"id": ".."}, {"id": "a/b/c"}, {"sha": "main"}, {"_id": "a b"}],
 )
 def test_a_repository_without_identity_is_none(change: dict[str, object]) -> None:
     """Id, name and commit must be what they claim."""
@@ -202,3 +203,13 @@ def test_a_difference_is_of_contents() -> None:
 def test_places_of_the_hub_are_told_from_others(text: str, is_hub: bool) -> None:
     """Addresses and paths are none."""
     assert is_hub_place(text) is is_hub
+
+
+def test_a_strange_path_hides_only_itself() -> None:
+    """A file without a hash makes the list doubtful, one with an endless name does not."""
+    good = {"rfilename": "a.gguf", "lfs": {"sha256": "a" * 64, "size": 7}}
+    long = {"rfilename": "x" * 5000, "blobId": "b" * 40}
+    found = read_snapshot({**GOOD, "siblings": [good, long]})
+    assert found is not None
+    assert [each.path for each in found.files] == ["a.gguf"]
+    assert read_snapshot({**GOOD, "siblings": [good, {"rfilename": "b.gguf"}]}) is None

@@ -40,6 +40,12 @@ def test_files_of_a_gated_repository_are_told_without_a_header(known: HubScene) 
     told = known.event("drafter_published")
     assert told.payload["unread"] == "gated: no token is set"
     assert known.hub.file_reads == 0
+    known.later(hours=1)
+    known.hub.repos[NAME].gated = False
+    known.look()
+    kept = known.files(known.only_id)["a-dflash-q8_0.gguf"]
+    assert (kept.unread, kept.facts["dialect"]) == ("", "dflash-draft")
+    assert known.kinds().count("drafter_published") == 1
 
 
 TRANSIENT = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from support.gguf_files import dflash, projector, qwen36, small
 from support.hub_scene import HubScene
 
@@ -232,3 +234,19 @@ def test_bases_and_searches_are_watched(scene: HubScene) -> None:
     assert sorted(scene.kinds()) == [
         "drafter_published", "hf_repo_created", "hf_repo_created", "target_published",
     ]  # fmt: skip
+
+
+def test_an_old_repository_beyond_the_first_pages_is_found_late(scene: HubScene) -> None:
+    """It is no new one and its targets are none, but a drafter that was added to it is told."""
+    old = scene.hub.add("a/Old-GGUF", {"old-Q4_K_M.gguf": small()}, tags=["base_model:Qwen/Q"])
+    for number in range(301):
+        scene.hub.now = scene.now - timedelta(hours=1)
+        name = f"a/M{number:03}"
+        scene.hub.add(name, {"README.md": b"x"}, tags=["base_model:Qwen/Q"])
+    scene.watch("base:Qwen/Q")
+    scene.look()
+    scene.later(minutes=10)
+    scene.hub.push("a/Old-GGUF", {"old-dflash-q8_0.gguf": dflash()})
+    scene.look()
+    assert scene.kinds() == ["drafter_published"]
+    assert scene.event("drafter_published").payload["hf_id"] == old.hub_id
