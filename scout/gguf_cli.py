@@ -15,9 +15,8 @@ from rich.text import Text
 from jobs.config import Settings
 from jobs.gguf.facts import ModelFacts, PerLayer
 from jobs.terminal import printable
-from scout.hub.desk import open_client
-from scout.hub.places import is_hub_place, locate
-from scout.weight_places import Reading, read_model
+from scout.hub.reading import reader
+from scout.weight_places import Reading
 
 app = typer.Typer()
 
@@ -39,7 +38,7 @@ def gguf(
 
     Example: forkscout gguf https://host/Qwen3.6-27B-Q4_K_M.gguf --full
     """
-    reading = _read(place, full=full)
+    reading = reader(Settings())(place, full)
     if as_json:
         typer.echo(json.dumps(_as_json(reading), indent=2, allow_nan=False))
         return
@@ -49,16 +48,6 @@ def gguf(
     Console().print(table)
     for note in reading.facts.notes:
         typer.echo(f"note: {printable(note)}")
-
-
-def _read(place: str, *, full: bool) -> Reading:
-    """A place of the hub is looked up there first; a token goes to the hub and nowhere else."""
-    if not is_hub_place(place):
-        return read_model(place, full=full)
-    settings = Settings()
-    settings.prepare()
-    found = locate(place, lambda: open_client(settings))
-    return read_model(found.url, full=full, token=settings.hf_token.get_secret_value().strip())
 
 
 def _as_json(reading: Reading) -> dict[str, object]:

@@ -104,11 +104,7 @@ class Client:
         read_seconds: float = READ_SECONDS,
         whole_seconds: float = WHOLE_SECONDS,
     ) -> None:
-        self.base = base.rstrip("/")
-        if not re.match(r"https?://[^/\s@]+", self.base):
-            raise UsageError(
-                f"{base[:80]!r} is no address of a hub", advice="Write https://host in hf_endpoint."
-            )
+        self.base = _checked(base, token)
         prepare_library(home)
         from huggingface_hub import get_session, hf_hub_url, set_client_factory
         from huggingface_hub.utils._headers import build_hf_headers
@@ -235,6 +231,26 @@ class Client:
             moved=moved,
             quota=read_quota(response.headers, now=now),
         )
+
+
+def _checked(base: str, token: str) -> str:
+    """The hub's address; a token goes out in the open to this machine only."""
+    if not re.fullmatch(r"https?://[^/\s@?#]+(?:/[^\s?#]*)?", base):
+        raise UsageError(
+            f"{base[:80]!r} is no address of a hub",
+            advice="Write https://host in FORKSCOUT_HF_ENDPOINT.",
+        )
+    if not re.fullmatch(r"[\x21-\x7e]{0,1000}", token):
+        raise UsageError(
+            "FORKSCOUT_HF_TOKEN holds signs that no token has", advice="Copy it again."
+        )
+    is_here = re.match(r"http://(?:127\.0\.0\.1|localhost|\[::1\])(?::|/|$)", base)
+    if token and base.startswith("http://") and not is_here:
+        raise UsageError(
+            f"a token would go to {base[:80]!r} in the open",
+            advice="Write https://host in FORKSCOUT_HF_ENDPOINT.",
+        )
+    return base.rstrip("/")
 
 
 def _unread(fault: Exception) -> Answer:

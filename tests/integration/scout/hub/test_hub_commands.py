@@ -182,6 +182,28 @@ def test_gguf_says_what_the_hub_lacks(server: HuggingFace) -> None:
         run("gguf", f"{NAME}:Q4_K_M")
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("ENDPOINT", "huggingface", "no address of a hub"),
+        ("ENDPOINT", "https://a:b@host", "no address of a hub"),
+        ("ENDPOINT", "http://hub.example", "in the open"),
+        ("TOKEN", "hf_a b", "signs that no token has"),
+        ("TOKEN", "hf_ü", "signs that no token has"),
+    ],
+)
+def test_wrong_settings_are_said(
+    server: HuggingFace, monkeypatch: pytest.MonkeyPatch, name: str, value: str, says: str
+) -> None:
+    """Before anything is asked, and without the token in the message."""
+    monkeypatch.setenv("FORKSCOUT_HF_TOKEN", "hf_secret")
+    monkeypatch.setenv(f"FORKSCOUT_HF_{name}", value)
+    with pytest.raises(UsageError, match=says) as caught:
+        run("gguf", f"{NAME}:Q4_K_M")
+    assert "hf_" not in caught.value.message
+    assert server.asked == []
+
+
 def test_the_library_stays_in_our_home(server: HuggingFace, tmp_path: Path) -> None:
     """huggingface_hub is told where to write, and told to be silent."""
     import subprocess

@@ -1,0 +1,27 @@
+"""Reads a model's header wherever its place is: a path, an address, or a file of the hub."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from jobs.config import Settings
+from scout.hub.desk import open_client
+from scout.hub.places import is_hub_place, locate
+from scout.weight_places import Reading, read_model
+
+
+def reader(settings: Settings) -> Callable[[str, bool], Reading]:
+    """What reads a place, in full or for its facts; the token goes to the hub and nowhere else.
+
+    The place of a reading of the hub is the address of its file at a commit.
+    """
+
+    def read(place: str, full: bool) -> Reading:
+        if not is_hub_place(place):
+            return read_model(place, full=full)
+        settings.prepare()
+        found = locate(place, lambda: open_client(settings))
+        token = settings.hf_token.get_secret_value().strip()
+        return read_model(found.url, full=full, token=token)
+
+    return read
