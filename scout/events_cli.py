@@ -28,6 +28,9 @@ KINDS = frozenset(
     | {"pr_merged", "issue_closed", "issue_reopened", "issue_moved", "repo_renamed"}
     | {"repo_archived", "repo_unarchived", "repo_returned", "repo_default_changed", "repo_gone"}
     | {"repo_blocked", "source_degraded", "source_recovered"}
+    | {"hf_repo_created", "hf_files_changed", "hf_card_changed", "hf_gated_changed", "hf_moved"}
+    | {"hf_gone", "hf_returned", "drafter_published", "target_published"}
+    | {"mtp_variant_published"}
 )
 """A kind that is spelled right and has not happened yet is no mistake."""
 

@@ -127,7 +127,9 @@ def _as_json(file: HubFileRow, repo: HubRepositoryRow) -> dict[str, Any]:
 
 
 def _print(lines: list[dict[str, Any]]) -> None:
-    table = Table("role", "repository", "file", "quant", "dialect", "size", "since", box=None)
+    table = Table(box=None)
+    for name in ("role", "repository", "file", "quant", "dialect", "size", "since"):
+        table.add_column(name, overflow="fold")
     for line in lines:
         role = line["role"] if line["read"] else f"{line['role']}?"
         cells = (

@@ -159,6 +159,7 @@ def _accountant(desk: Desk) -> Callable[[httpx.Response], None]:
     lock = threading.Lock()
 
     def account(response: httpx.Response) -> None:
+        desk.client.requests_made += 1
         if not str(response.request.url).startswith(f"{desk.client.base}/"):
             return
         answer = sort(
@@ -225,7 +226,7 @@ def _keep(
     for each in files:
         each.attempts, each.pending = attempts, again
         each.role, each.facts = str(learned.facts["role"]), dict(learned.facts)
-        each.quantisation = str(learned.facts.get("quant") or "")
+        each.quantisation = str(learned.facts.get("quant") or "") or each.quantisation
         each.unread = learned.unread
         if learned.unread:
             each.facts = {}

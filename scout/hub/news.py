@@ -177,7 +177,8 @@ def published(
         kind, word, key = "target_published", "target", f"hf:target:{weights.identity}"
     else:
         return None
-    what = ", ".join(str(facts[name]) for name in ("arch", "dialect", "quant") if facts.get(name))
+    words = [facts.get("arch"), facts.get("dialect"), facts.get("quant")]
+    what = ", ".join(dict.fromkeys(str(word) for word in words if word and word != "plain"))
     tail = f" ({what})" if what else f" (header not read: {unread})" if unread else ""
     return Happening(
         kind,

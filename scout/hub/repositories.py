@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from pathlib import PurePosixPath
 
 from sqlmodel import Session
 
 from jobs.db import reading, writing
+from jobs.gguf.file_names import quant_label
 from jobs.sightings import HubFileRow, HubRepositoryRow
 from jobs.store import hub
 from scout.github.base import Happening, record
@@ -196,7 +198,11 @@ def _keep_files(
         is_drafter = news.guessed_role(file.path) == news.DRAFTER
         kept.quiet = quiet and not (row.found_late and is_drafter)
         kept.pending = _is_model(file.path) and (not quiet or _is_wanted(row, file.path))
-        kept.role = news.guessed_role(file.path) if is_gguf(file.path) else ""
+        if is_gguf(file.path) and not is_calibration(file.path):
+            kept.role = news.guessed_role(file.path)
+            kept.quantisation = quant_label(PurePosixPath(file.path).name)
+        else:
+            kept.role = ""
         session.add(kept)
     for file in change.removed:
         known[file.path].gone_at, known[file.path].pending = now, False

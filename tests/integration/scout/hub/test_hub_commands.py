@@ -81,7 +81,8 @@ def test_found_models_are_listed(watched: HuggingFace) -> None:
     assert (drafter["role"], drafter["repo"], drafter["quant"]) == ("drafter", NAME, "Q8_0")
     assert (drafter["dialect"], drafter["size_bytes"]) == ("dflash-draft", dflash().size_bytes)
     assert drafter["since"]
-    assert not broken["read"]
+    assert (broken["read"], broken["role"], broken["quant"]) == (False, "target", "Q4_K_M")
+    assert "DFlash" in run("events", "--kind", "drafter_published").stdout
     text = run("models").stdout
     assert "\x1b[31m-Q4" not in text
     assert "drafter" in text

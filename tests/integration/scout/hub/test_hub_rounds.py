@@ -57,6 +57,7 @@ def test_a_new_drafter_is_told_with_what_its_header_says(scene: HubScene) -> Non
         "unread": "",
     }
     assert {key: drafter.payload[key] for key in wanted} == wanted
+    assert drafter.title == f"{BUUN} published the drafter {DRAFTER} (dflash-draft, Q8_0)"
     assert drafter.payload["block_size"]
     assert drafter.payload["target_layers"]
     scene.later(hours=25)
