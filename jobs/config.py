@@ -34,7 +34,7 @@ class Settings(BaseSettings):
         extra="ignore",
         frozen=True,
         allow_inf_nan=False,
-        hide_input_in_errors=True,  # one of them is a secret
+        hide_input_in_errors=True,  # some of them are secrets
     )
 
     home: Path = Field(Path("var"), description="folder of everything this installation keeps")
@@ -75,7 +75,13 @@ class Settings(BaseSettings):
     hf_token: SecretStr = Field(
         SecretStr(""), description="read-only Hugging Face token; empty means public files only"
     )
-    hf_endpoint: str = Field("https://huggingface.co", description="address of Hugging Face")
+    hf_endpoint: str = Field("https://huggingface.co", description="address of the model hub")
+    hf_minutes: float = Field(
+        5.0, ge=0, description="how often the model hub is looked at; 0 means only by hand"
+    )
+    hf_webhook_secret: SecretStr = Field(
+        SecretStr(""), description="secret of the model hub's webhook; empty means none is taken"
+    )
     weights_budget_bytes: int = Field(
         0, ge=0, description="disk the weights may take; 0 means all but what must stay free"
     )
@@ -86,7 +92,7 @@ class Settings(BaseSettings):
     )
     max_attempts: int = Field(3, ge=1, description="losses after which a job is a dead letter")
 
-    @field_validator("github_token", mode="after")
+    @field_validator("github_token", "hf_token", "hf_webhook_secret", mode="after")
     @classmethod
     def _token_fits_a_header(cls, token: SecretStr) -> SecretStr:
         text = token.get_secret_value().strip()
@@ -184,6 +190,11 @@ class Settings(BaseSettings):
         return self.attempt_log(job_id, newest)
 
     @property
+    def hub_home(self) -> Path:
+        """What huggingface_hub may write to."""
+        return self.root / "hub"
+
+    @property
     def scratch(self) -> Path:
         return self.root / "tmp"
 
@@ -208,6 +219,7 @@ class Settings(BaseSettings):
             self.weights,
             self.logs,
             self.mirrors,
+            self.hub_home,
             self.scratch,
             self.locks,
         ):

@@ -17,7 +17,8 @@ from urllib.parse import quote, urljoin, urlsplit
 import httpx
 from pydantic import SecretStr
 
-from jobs.errors import Transient, UsageError
+from jobs.addresses import checked_base
+from jobs.errors import Transient
 from jobs.hub_answers import refusal
 from jobs.hub_names import COMMIT, checked_repo
 
@@ -29,8 +30,11 @@ ANSWER_LIMIT_BYTES = 32 * 2**20
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
-_TOKEN = re.compile(r"[\x21-\x7e]{0,1000}", re.ASCII)
-_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+def checked_endpoint(endpoint: str) -> str:
+    """The hub's address, to which a token may go; else a `UsageError`."""
+    return checked_base(endpoint, setting="FORKSCOUT_HF_ENDPOINT", key_setting="FORKSCOUT_HF_TOKEN")
 
 
 @dataclass(frozen=True)
@@ -41,22 +45,12 @@ class Hub:
     token: SecretStr = field(default_factory=lambda: SecretStr(""))
 
     def __post_init__(self) -> None:
-        parts = _origin(self.endpoint)
-        if parts is None:
-            raise UsageError(
-                f"FORKSCOUT_HF_ENDPOINT {self.endpoint[:80]!r} is no http(s) address",
-                advice="leave it empty for the public hub",
-            )
-        if not _TOKEN.fullmatch(self.token.get_secret_value().strip()):
-            raise UsageError(
-                "FORKSCOUT_HF_TOKEN holds signs that no token has",
-                advice="copy it again from the hub's settings",
-            )
+        checked_endpoint(self.endpoint)
 
     @property
     def has_token(self) -> bool:
         """Whether there is something to show."""
-        return bool(self.token.get_secret_value().strip())
+        return bool(self.token.get_secret_value())
 
     def url(self, *steps: str) -> str:
         """An address below the endpoint; every step is quoted, slashes in it as well."""
@@ -68,12 +62,13 @@ class Hub:
         return self.url(*repo.split("/"), "resolve", commit, *file.split("/"))
 
     def headers_for(self, url: str) -> dict[str, str]:
-        """The token, where `url` is the hub itself and nobody on the way can read along."""
-        parts = urlsplit(url)
-        private = parts.scheme == "https" or parts.hostname in _LOOPBACK
-        if not self.has_token or not private or _origin(url) != _origin(self.endpoint):
-            return {}
-        return {"Authorization": f"Bearer {self.token.get_secret_value().strip()}"}
+        """The token, where `url` is the hub itself."""
+        token = self.token_for(url)
+        return {"Authorization": f"Bearer {token}"} if token else {}
+
+    def token_for(self, url: str) -> str:
+        """What may be shown to an address: the token to the hub, nothing to anybody else."""
+        return self.token.get_secret_value() if _origin(url) == _origin(self.endpoint) else ""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from jobs.config import Settings
 from jobs.fit.amounts import Band, mib, parse_amount
 from jobs.fit.component import Component
 from jobs.fit.estimate import Estimate, Fit, Judgement, estimate, judge, largest_context
@@ -18,6 +19,7 @@ from jobs.fit.setup import Card, Setup
 from jobs.pairing import Answer, Finding, Pairing, pair
 from jobs.terminal import printable
 from scout.engine_states import state_meant
+from scout.hub.reading import reader
 from scout.weight_shapes import shape_at
 
 app = typer.Typer()
@@ -28,7 +30,12 @@ RIVALRY = ("the larger", "counts")
 EXIT_OF_FIT = {Fit.FITS: 0, Fit.DOES_NOT_FIT: NOT, Fit.TOO_CLOSE: OPEN}
 EXIT_OF_PAIR = {Answer.COMPATIBLE: 0, Answer.INCOMPATIBLE: NOT, Answer.CANNOT_TELL: OPEN}
 
-Target = Annotated[str, typer.Option(help="the model: a path or an http(s) address")]
+Target = Annotated[
+    str,
+    typer.Option(
+        help="the model: a path, an http(s) address, hf:OWNER/REPO/FILE, or OWNER/REPO:QUANT"
+    ),
+]
 Drafter = Annotated[str, typer.Option(help="a drafter beside it")]
 Mmproj = Annotated[str, typer.Option(help="a projector beside it")]
 Engine = Annotated[
@@ -77,6 +84,7 @@ def fit(
         foreign_bytes=parse_amount(held, what="what others hold") if held else 0,
         context_bytes=parse_amount(cuda_context, what="the context") if cuda_context else None,
     )
+    read = reader(Settings())
     setup = Setup(
         state=state_meant(engine, cache_types=types).state,
         card=card,
@@ -88,9 +96,9 @@ def fit(
         sequences=parallel,
         drafter_context=draft_context,
         cross_context=cross_context,
-        target=shape_at(target),
-        drafter=shape_at(drafter) if drafter else None,
-        projector=shape_at(mmproj) if mmproj else None,
+        target=shape_at(target, read=read),
+        drafter=shape_at(drafter, read=read) if drafter else None,
+        projector=shape_at(mmproj, read=read) if mmproj else None,
     )
     found = estimate(setup)
     found = replace(found, notes=(*found.notes, *_obstacles(setup)))
@@ -119,12 +127,13 @@ def pair_(
     Example: forkscout pair --target Qwen3.6-27B-MTP.gguf --engine beellama@v0.1.2
     """
     meant = state_meant(engine)
+    read = reader(Settings())
     found = pair(
-        shape_at(target, full=False),
+        shape_at(target, full=False, read=read),
         state=meant.state,
         archs=meant.archs,
-        drafter=shape_at(drafter, full=False) if drafter else None,
-        projector=shape_at(mmproj, full=False) if mmproj else None,
+        drafter=shape_at(drafter, full=False, read=read) if drafter else None,
+        projector=shape_at(mmproj, full=False, read=read) if mmproj else None,
     )
     if as_json:
         facts = {"engine": _engine_as_json(meant.state.title, meant.state.source), **asdict(found)}

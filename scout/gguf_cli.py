@@ -12,9 +12,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from jobs.config import Settings
 from jobs.gguf.facts import ModelFacts, PerLayer
 from jobs.terminal import printable
-from scout.weight_places import Reading, read_model
+from scout.hub.reading import reader
+from scout.weight_places import Reading
 
 app = typer.Typer()
 
@@ -23,7 +25,10 @@ MOST_SHOWN_LAYERS = 12
 
 @app.command("gguf")
 def gguf(
-    place: Annotated[str, typer.Argument(help="a path, or an http(s) address")],
+    place: Annotated[
+        str,
+        typer.Argument(help="a path, an http(s) address, hf:OWNER/REPO/FILE, or OWNER/REPO:QUANT"),
+    ],
     full: Annotated[
         bool, typer.Option("--full", help="read to the end: tensor types and sizes by place")
     ] = False,
@@ -33,7 +38,7 @@ def gguf(
 
     Example: forkscout gguf https://host/Qwen3.6-27B-Q4_K_M.gguf --full
     """
-    reading = read_model(place, full=full)
+    reading = reader(Settings())(place, full)
     if as_json:
         typer.echo(json.dumps(_as_json(reading), indent=2, allow_nan=False))
         return

@@ -23,6 +23,8 @@ _RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18}|\*)", re.ASCII)
 _NONE_OF = re.compile(r"bytes \*/(\d{1,18})", re.ASCII)
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _DOUBT = frozenset({408, 425, 429})
+_FETCH = "Download the file and name its path."
+_ADDRESS = "Write https://host/file.gguf."
 
 
 def client(*, transport: httpx.BaseTransport | None = None) -> httpx.Client:
@@ -76,7 +78,7 @@ class RangedFile:
             raise Permanent(
                 f"{_host(self._url)} ignores ranges, and the first {len(self._first)} bytes are "
                 "not enough",
-                advice="Download the file and name its path.",
+                advice=_FETCH,
             )
         return self._ask_in_time(offset, length)
 
@@ -131,11 +133,13 @@ class RangedFile:
         if not found or found[3] == "*":
             raise Permanent(
                 f"{_host(self._url)} does not tell the size of the file: {printable(said)[:80]!r}",
-                advice="Download the file and name its path.",
+                advice=_FETCH,
             )
         first, last, total = (int(number) for number in found.groups())
         if first != offset or last != min(offset + length, total) - 1:
-            raise Transient(f"{_host(self._url)} sent other bytes than were asked for")
+            raise Transient(
+                f"{_host(self._url)} sent other bytes than were asked for", advice=_FETCH
+            )
         tag = answer.headers.get("ETag", "")
         if (self.size_bytes or total) != total or (self._tag or tag) != tag:
             raise Transient(f"{shown(self._url)} changed while it was read", advice="Try again.")
@@ -144,7 +148,9 @@ class RangedFile:
 
     def _body(self, answer: httpx.Response, length: int, *, exact: bool) -> bytes:
         if (coding := answer.headers.get("Content-Encoding", "identity")) != "identity":
-            raise Permanent(f"{_host(self._url)} sends bytes as {printable(coding)[:40]!r}")
+            raise Permanent(
+                f"{_host(self._url)} sends bytes as {printable(coding)[:40]!r}", advice=_FETCH
+            )
         body = bytearray()
         for chunk in answer.iter_raw():
             body += chunk
@@ -152,7 +158,9 @@ class RangedFile:
             if len(body) >= length:
                 break
         if exact and len(body) != length:
-            raise Transient(f"{_host(self._url)} sent {len(body)} bytes of {length}")
+            raise Transient(
+                f"{_host(self._url)} sent {len(body)} bytes of {length}", advice="Try again."
+            )
         return bytes(body[:length])
 
     @contextmanager
@@ -177,7 +185,9 @@ class RangedFile:
                 f"{_host(self._url)} could not be read: {printable(str(fault))[:200]}",
                 advice="Check the address and the network, then try again.",
             ) from fault
-        raise Permanent(f"{_host(self._url)} redirects more than {MOST_REDIRECTS} times")
+        raise Permanent(
+            f"{_host(self._url)} redirects more than {MOST_REDIRECTS} times", advice=_FETCH
+        )
 
 
 def shown(url: httpx.URL) -> str:
@@ -197,11 +207,11 @@ def _checked(text: str) -> httpx.URL:
     try:
         url = httpx.URL(text)
     except (httpx.InvalidURL, ValueError) as fault:
-        raise UsageError(f"{text[:80]!r} is no address") from fault
+        raise UsageError(f"{text[:80]!r} is no address", advice=_ADDRESS) from fault
     if url.scheme not in ("http", "https") or not url.host:
-        raise UsageError(f"{text[:80]!r} is no address", advice="Write https://host/file.gguf.")
+        raise UsageError(f"{text[:80]!r} is no address", advice=_ADDRESS)
     if url.userinfo:
-        raise UsageError("an address must hold no name or password")
+        raise UsageError("an address must hold no name or password", advice=_ADDRESS)
     return url
 
 
@@ -210,10 +220,11 @@ def _followed(url: httpx.URL, location: str) -> httpx.URL:
         target = _checked(str(url.join(location)))
     except (UsageError, httpx.InvalidURL, ValueError) as fault:
         raise Permanent(
-            f"{_host(url)} redirects to {printable(location)[:80]!r}, which is no place for a file"
+            f"{_host(url)} redirects to {printable(location)[:80]!r}, which is no place for a file",
+            advice=_FETCH,
         ) from fault
     if url.scheme == "https" and target.scheme != "https":
-        raise Permanent(f"{_host(url)} redirects away from https")
+        raise Permanent(f"{_host(url)} redirects away from https", advice=_FETCH)
     return target
 
 
@@ -233,4 +244,4 @@ def _refusal(answer: httpx.Response, url: httpx.URL) -> ScoutError:
         said = answer.headers.get("Retry-After", "")
         wait = f"in {said} seconds" if re.fullmatch(r"[0-9]{1,6}", said) else "later"
         return Transient(f"{_host(url)} answers {status}", advice=f"Try again {wait}.")
-    return Permanent(f"{_host(url)} answers {status}, which we cannot use")
+    return Permanent(f"{_host(url)} answers {status}, which we cannot use", advice=_FETCH)

@@ -149,6 +149,12 @@ def _impossible(watch: WatchList) -> Iterator[Problem]:
         "model": [entry.name for entry in watch.models],
         "stack": [entry.name for entry in watch.stacks],
     }
+    places = [entry.watch for entry in watch.hub_watches]
+    for at, place in enumerate(places):
+        if place in places[:at]:
+            yield Problem(
+                ("models", at, "watch"), f"a second {place!r}", "name all roles in one entry"
+            )
     for table, names in named.items():
         for at, name in enumerate(names):
             if name in names[:at]:

@@ -18,6 +18,7 @@ MADE_WAYS = ("cmake", "wheel")
 INTENTS = ("speculation", "kv", "context", "batch", "ubatch", "vision")
 LATER_SCENARIOS = ("ladder",)
 REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/(?!\.{1,2}$)[\w.-]{1,100}", re.ASCII)
+HUB_PART = r"[A-Za-z0-9_](?:[\w.-]{0,94}[\w-])?"
 HUB_FILE = re.compile(r"[\w.-]+/[\w.-]+:[\w.-]+", re.ASCII)
 
 
@@ -120,8 +121,8 @@ HubWatch = Annotated[
     str,
     AfterValidator(
         _shaped(
-            r"(author|repo|search|base):[\w./ -]{1,100}",
-            "author:, repo:, search: or base: words",
+            rf"author:{HUB_PART}|(?:repo|base):{HUB_PART}/{HUB_PART}|search:\w[\w./ -]{{0,99}}",
+            "author:NAME, repo:OWNER/NAME, base:OWNER/NAME or search:WORDS",
             "one as author:ggml-org",
         )
     ),
@@ -265,7 +266,6 @@ class WatchList(_Table):
                 for build in engine.builds
                 if build.via not in MADE_WAYS
             ]
-        notes += [f"{watch.watch} is not watched yet" for watch in self.hub_watches]
         for stack in self.stacks:
             if obstacle := self.stack_obstacle(stack):
                 notes.append(f"stack {stack.name} is not benchable yet: {obstacle}")

@@ -36,7 +36,7 @@ def shape_at(place: str, *, full: bool = True, read: Read = read_place) -> Shape
             advice=f"Sets of up to {MOST_PARTS} files are read.",
         )
     readings = [
-        first if number == shard.number else read(_part(place, shard.number, number), full)
+        first if number == shard.number else read(_part(first.place, shard.number, number), full)
         for number in range(1, shard.count + 1)
     ]
     head, *rest = readings

@@ -1,4 +1,4 @@
-"""The live site: pages and JSON of one database, read-only, for known host names only."""
+"""The live site: pages and JSON of one database, for known host names; takes hints, no orders."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from jobs import db
 from jobs.config import Settings
-from web import pages
+from web import hooks, pages
 from web.api import v1
 from web.render import FOLDER, Renderer
 from web.site import site_of
@@ -71,6 +71,7 @@ def create_app(engine: Engine, settings: Settings) -> FastAPI:
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=hosts(settings), www_redirect=False)
     app.add_middleware(Hardened)
     app.include_router(v1.router(engine, site))
+    app.include_router(hooks.router(engine, settings.hf_webhook_secret.get_secret_value()))
     app.mount("/static", StaticFiles(directory=FOLDER / "static"))
 
     @app.get("/healthz")
@@ -97,7 +98,7 @@ def create_app(engine: Engine, settings: Settings) -> FastAPI:
 
     def failed(request: Request, status: int, said: str) -> Response:
         advice = ADVICE.get(status, said)
-        if request.url.path.startswith("/api/"):
+        if request.url.path.startswith(("/api/", hooks.PLACE)):
             detail = said if said and said != HTTPStatus(status).phrase else advice
             return JSONResponse({"detail": site.clean(detail)}, status_code=status)
         shown = pages.missing(

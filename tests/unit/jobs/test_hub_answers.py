@@ -11,7 +11,7 @@ from jobs.hub_answers import refusal, wait_seconds
 from jobs.hub_names import HubPlace
 from jobs.hub_weights import hub_weight
 
-HUB = Hub("https://hub.example/", SecretStr(" hf_secret\n"))
+HUB = Hub("https://hub.example/", SecretStr("hf_secret"))
 SHOWN = {"Authorization": "Bearer hf_secret"}
 SHA = "a" * 64
 
@@ -73,9 +73,10 @@ def test_the_token_is_shown_to_one_origin(url: str, shown: dict[str, str]) -> No
 
 
 def test_the_token_is_not_shown_where_others_read_along() -> None:
-    """Over plain HTTP only this machine sees it."""
+    """Plain HTTP is for this machine only."""
     token = SecretStr("hf_secret")
-    assert Hub("http://hub.example", token).headers_for("http://hub.example/x") == {}
+    with pytest.raises(UsageError, match="in clear"):
+        Hub("http://hub.example", token)
     assert Hub("http://127.0.0.1:9", token).headers_for("http://127.0.0.1:9/x") == SHOWN
 
 
