@@ -24,13 +24,13 @@ def checked_base(base: str, *, setting: str, key_setting: str) -> str:
         )
     if not plain or not host or parts.scheme not in ("https", "http"):
         raise UsageError(
-            f"{base[:80]!r} in {setting} is no address of an API",
-            advice="Write https://host there.",
+            f"{base[:80]!r} is no address of an API",
+            advice=f"Write https://host in {setting}.",
         )
     if parts.scheme == "http" and not is_here(host):
         raise UsageError(
-            f"{base[:80]!r} in {setting} would be sent the token in clear",
-            advice="Write https:// there; plain http is for this machine only.",
+            f"{base[:80]!r} would be sent the token in clear",
+            advice=f"Write https:// in {setting}; plain http is for this machine only.",
         )
     return base.rstrip("/")
 

@@ -92,7 +92,7 @@ class Settings(BaseSettings):
     )
     max_attempts: int = Field(3, ge=1, description="losses after which a job is a dead letter")
 
-    @field_validator("github_token", "hf_token", "hf_webhook_secret", mode="after")
+    @field_validator("github_token", "hf_token", mode="after")
     @classmethod
     def _token_fits_a_header(cls, token: SecretStr) -> SecretStr:
         text = token.get_secret_value().strip()

@@ -71,7 +71,7 @@ def create_app(engine: Engine, settings: Settings) -> FastAPI:
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=hosts(settings), www_redirect=False)
     app.add_middleware(Hardened)
     app.include_router(v1.router(engine, site))
-    app.include_router(hooks.router(engine, settings.hf_webhook_secret.get_secret_value()))
+    app.include_router(hooks.router(engine, settings.hf_webhook_secret.get_secret_value().strip()))
     app.mount("/static", StaticFiles(directory=FOLDER / "static"))
 
     @app.get("/healthz")
