@@ -157,6 +157,43 @@ class BootFacts:
 
 
 @dataclass(frozen=True)
+class MemoryLines:
+    """Bytes of one model as its server logged them; each None where no line says it."""
+
+    weights: int | None = None
+    cache: int | None = None
+    recurrent: int | None = None
+    compute: int | None = None
+    pinned: int | None = None
+
+
+@dataclass(frozen=True)
+class BootMemory:
+    """What one boot's log says of its models; `projector` is its compute buffer."""
+
+    target: MemoryLines
+    drafter: MemoryLines | None = None
+    projector: int | None = None
+
+
+SILENT = BootMemory(MemoryLines())
+"""A boot whose log says nothing of memory."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What one boot was asked for, as far as it decides how much memory is taken."""
+
+    context_tokens: int
+    batch: int
+    ubatch: int
+    cache_key: str
+    cache_value: str
+    slots: int = 1
+    gpu_layers: int = 0
+
+
+@dataclass(frozen=True)
 class Effective:
     """Settings read back from a running server; `context_tokens` is per slot."""
 
@@ -229,6 +266,8 @@ class Boot:
     environment: Mapping[str, Any] = field(default_factory=dict)
     command: tuple[str, ...] = ()
     started_at: datetime | None = None
+    layout: Layout | None = None
+    memory: BootMemory | None = None
 
 
 class VerdictKind(StrEnum):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from jobs.dialect import asking, failures, helptext, logs, measuring, settings
+from jobs.dialect import asking, failures, helptext, logs, measuring, memory_log, settings
 from jobs.engines.base import BuildPlaces, Launch, intents, unsupported
 from jobs.model import BuildTarget, FailureRule, Flags, Revision, Step
 
 request = asking.request
 measure = measuring.measure
 read_log = logs.read_log
+read_memory = memory_log.read_memory
 read_settings = settings.read_settings
 read_help = helptext.read_help
 

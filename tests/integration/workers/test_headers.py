@@ -1,0 +1,79 @@
+"""Headers of the model files of this machine, as their rows keep them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from support import gguf_files as files
+
+from jobs.errors import Stopped, Transient
+from jobs.fit.stored import shape_in
+from jobs.tables import ModelFileRow
+from workers.headers import HeaderRead, is_unread, read_local
+
+
+def never() -> None:
+    """Nobody asks the reading to stop."""
+
+
+def written(path: Path, file: files.File) -> Path:
+    path.write_bytes(file.header)
+    os.truncate(path, file.size_bytes)
+    return path
+
+
+def test_facts_and_shape_of_a_model_come_from_its_header_alone(tmp_path: Path) -> None:
+    """A file of holes will do; what is stored gives the same shape again."""
+    found = read_local(written(tmp_path / "m.gguf", files.qwen36()), check=never)
+    assert found.fault == ""
+    assert found.facts is not None
+    assert found.facts["architecture"] == "qwen35"
+    assert found.facts["role"] == "target"
+    shape = shape_in(found.shape or {})
+    assert shape.vocabulary == 248_320
+    assert len(shape.layers) == 64
+    assert shape.tensors.whole
+
+
+def test_a_file_that_is_no_model_says_why_and_raises_nothing(tmp_path: Path) -> None:
+    """The bench or fetch goes on; the row has the reason."""
+    page = tmp_path / "page.gguf"
+    page.write_bytes(b"<!doctype html><title>not found</title>" * 9)
+    found = read_local(page, check=never)
+    assert found.shape is None
+    assert "HTML" in found.fault
+    row = ModelFileRow(name="m", model_class="m", sha256="0" * 64)
+    assert is_unread(row)
+    found.put_in(row)
+    assert not is_unread(row)
+    assert row.header_fault == found.fault
+
+
+def test_one_file_of_a_set_has_facts_and_no_shape(tmp_path: Path) -> None:
+    """Its weights are not all of the model's."""
+    file = files.build({"general.architecture": "llama", "split.count": 3, "split.no": 0})
+    found = read_local(written(tmp_path / "part.gguf", file), check=never)
+    assert found.facts is not None
+    assert found.shape is None
+    assert "one of a set of 3" in found.fault
+
+
+def test_a_missing_file_is_a_passing_fault_and_a_stop_passes_through(tmp_path: Path) -> None:
+    """Neither becomes a fact of the model."""
+    with pytest.raises(Transient, match="cannot be read"):
+        read_local(tmp_path / "gone.gguf", check=never)
+
+    def stop() -> None:
+        raise Stopped("cancelled")
+
+    with pytest.raises(Stopped):
+        read_local(written(tmp_path / "m.gguf", files.small()), check=stop)
+
+
+def test_nothing_read_is_nothing_stored() -> None:
+    """An empty reading leaves the row as unread."""
+    row = ModelFileRow(name="m", model_class="m", sha256="0" * 64)
+    HeaderRead().put_in(row)
+    assert is_unread(row)
