@@ -134,11 +134,12 @@ class FailureRule:
 
 @dataclass(frozen=True)
 class Flags:
-    """What one built binary understands: spellings, allowed values, removed spellings."""
+    """What one built binary understands: spellings, values, removed spellings, log levels."""
 
     names: frozenset[str]
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     removed: frozenset[str] = frozenset()
+    log_levels: Mapping[str, str] = field(default_factory=dict)
 
     def first_of(self, *spellings: str) -> str | None:
         """The first spelling this binary accepts, or None."""
