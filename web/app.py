@@ -21,6 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from jobs import db
 from jobs.config import Settings
+from jobs.errors import UsageError
 from web import pages
 from web.api import v1
 from web.render import FOLDER, Renderer
@@ -28,7 +29,7 @@ from web.site import site_of
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self' data:; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -87,16 +88,17 @@ def create_app(engine: Engine, settings: Settings) -> FastAPI:
         return JSONResponse({"status": "ready"})
 
     @app.api_route("/{path:path}", methods=["GET", "HEAD"])
-    def page(path: str) -> Response:
+    def page(path: str, request: Request) -> Response:
         now = datetime.now(UTC)
+        asked = request.query_params.multi_items()
         with db.reading(engine) as session:
-            found = site.page(path or "index.html", session, now=now)
+            found = site.page(path or "index.html", session, now=now, asked=asked)
         if found is None:
             raise HTTPException(404)
         return HTMLResponse(renderer.html(found, now=now))
 
     def failed(request: Request, status: int, said: str) -> Response:
-        advice = ADVICE.get(status, said)
+        advice = said if status == 422 and said else ADVICE.get(status, said)
         if request.url.path.startswith("/api/"):
             detail = said if said and said != HTTPStatus(status).phrase else advice
             return JSONResponse({"detail": site.clean(detail)}, status_code=status)
@@ -111,6 +113,11 @@ def create_app(engine: Engine, settings: Settings) -> FastAPI:
     @app.exception_handler(HTTPException)
     def refused(request: Request, error: HTTPException) -> Response:
         return failed(request, error.status_code, str(error.detail))
+
+    @app.exception_handler(UsageError)
+    def unmeant(request: Request, error: UsageError) -> Response:
+        said = f"{error.detail}. {error.advice}".strip()
+        return failed(request, 422, said[:1].upper() + said[1:])
 
     @app.exception_handler(SQLAlchemyError)
     def unread(request: Request, error: SQLAlchemyError) -> Response:
