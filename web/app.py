@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from jobs import db
 from jobs.config import Settings
 from jobs.errors import UsageError
-from web import pages
+from web import pages, words
 from web.api import v1
 from web.render import FOLDER, Renderer
 from web.site import site_of
@@ -45,6 +45,7 @@ ADVICE = {
     422: "That address does not name anything: ids are positive whole numbers.",
     503: "The database does not answer. Try again in a moment.",
 }
+UNMEANT = "That cannot be done as asked"
 MOST_FOLDERS = 8
 """No page of ours lies deeper, so no answer need climb further to the root."""
 
@@ -98,13 +99,14 @@ def create_app(engine: Engine, settings: Settings) -> FastAPI:
         return HTMLResponse(renderer.html(found, now=now))
 
     def failed(request: Request, status: int, said: str) -> Response:
-        advice = said if status == 422 and said else ADVICE.get(status, said)
+        meant = status == 422 and bool(said)
+        advice = said if meant else ADVICE.get(status, said)
         if request.url.path.startswith("/api/"):
             detail = said if said and said != HTTPStatus(status).phrase else advice
             return JSONResponse({"detail": site.clean(detail)}, status_code=status)
         shown = pages.missing(
             status,
-            title=HTTPStatus(status).phrase,
+            title=UNMEANT if meant else HTTPStatus(status).phrase,
             advice=advice,
             path="/".join(request.url.path.lstrip("/").split("/")[: MOST_FOLDERS + 1]),
         )
@@ -116,8 +118,7 @@ def create_app(engine: Engine, settings: Settings) -> FastAPI:
 
     @app.exception_handler(UsageError)
     def unmeant(request: Request, error: UsageError) -> Response:
-        said = f"{error.detail}. {error.advice}".strip()
-        return failed(request, 422, said[:1].upper() + said[1:])
+        return failed(request, 422, words.sentence(error.detail, error.advice))
 
     @app.exception_handler(SQLAlchemyError)
     def unread(request: Request, error: SQLAlchemyError) -> Response:

@@ -13,6 +13,7 @@ from jobs.fit.residuals import Error, Residual, error
 from jobs.fit_answers import FitAnswer
 from jobs.known_engines import STATES
 from jobs.store.memories import Heard, KnownModel
+from web import words
 from web.fit_wish import Wish
 from web.pages import Page
 
@@ -20,6 +21,10 @@ MOST_LAYOUTS = 8
 """Layouts shown of one engine and architecture; more teach all the same."""
 
 MARKS = {Fit.FITS: "good", Fit.DOES_NOT_FIT: "bad", Fit.TOO_CLOSE: "warn"}
+MMPROJ = "mmproj"
+BESIDE = frozenset({"drafter", "mtp_head", MMPROJ})
+"""Roles of files that run beside a target and never alone."""
+
 RIVALRY = ("the larger counts", "shares the buffer")
 
 
@@ -42,9 +47,7 @@ class Shown:
     """An answered wish; `mark` is the colour of its verdict."""
 
     sentence: str
-    verdict: str
     mark: str
-    deciding: str
     largest: str
     pinned: str
     engine: str
@@ -128,9 +131,9 @@ def choices(models: Sequence[KnownModel], engines: Sequence[str]) -> Choices:
     """Models by role, as far as their header was read; engines by name."""
     ready = [each for each in models if each.shape is not None]
     return Choices(
-        targets=tuple(each.name for each in ready if each.shape and each.shape.layers),
-        drafters=tuple(each.name for each in ready if each.role in ("drafter", "target")),
-        projectors=tuple(each.name for each in ready if each.role == "mmproj"),
+        targets=tuple(each.name for each in ready if each.role not in BESIDE),
+        drafters=tuple(each.name for each in ready if each.role != MMPROJ),
+        projectors=tuple(each.name for each in ready if each.role == MMPROJ),
         engines=(*(state.title for state in STATES), *engines),
     )
 
@@ -140,11 +143,9 @@ def shown(given: FitAnswer) -> Shown:
     found, verdict = given.found, given.verdict
     state = found.setup.state
     return Shown(
-        sentence=verdict.sentence,
-        verdict=verdict.fit.value,
+        sentence=words.sentence(verdict.sentence),
         mark=MARKS[verdict.fit],
-        deciding=verdict.deciding,
-        largest=given.sentence_of_largest,
+        largest=words.sentence(given.sentence_of_largest),
         pinned=mib(found.host.high),
         engine=state.title,
         source=state.source,
@@ -192,8 +193,8 @@ def _layout(lesson: Lesson, group: Sequence[Lesson]) -> LayoutLines:
     kv = asked.cache_key
     if asked.cache_value != kv:
         kv = f"{kv}/{asked.cache_value}"
-    words = f"context {asked.context_tokens}, kv {kv}, batch {asked.batch}, ubatch {asked.ubatch}"
-    return LayoutLines(lesson, words, tuple(_compared(lesson, group)))
+    text = f"context {asked.context_tokens}, kv {kv}, batch {asked.batch}, ubatch {asked.ubatch}"
+    return LayoutLines(lesson, text, tuple(_compared(lesson, group)))
 
 
 def _compared(lesson: Lesson, group: Sequence[Lesson]) -> list[Compared]:

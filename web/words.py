@@ -128,3 +128,10 @@ def staleness(found: Standing, *, now: datetime) -> str:
 
 def _counted(count: int, word: str) -> str:
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def sentence(said: str, advice: str = "") -> str:
+    """What happened and what to do as one text: a capital first, a stop last."""
+    joint = ". " if advice[:1].isupper() else "; "
+    whole = f"{said}{joint}{advice}" if advice else said
+    return f"{whole[:1].upper()}{whole[1:].rstrip('.')}{'' if whole.endswith('?') else '.'}"

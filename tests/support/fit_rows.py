@@ -11,7 +11,7 @@ from support.shapes import MIB, dflash_drafter, gemma3_270m, mmproj, qwen36
 
 from jobs.fit.shape import Shape
 from jobs.fit.stored import shape_stored
-from jobs.model import BootMemory, Layout, MemoryLines
+from jobs.model import BootMemory, Layout, MemoryLines, Validity
 from jobs.tables import BootRow, EngineRow, ModelFileRow, ResultRow
 
 
@@ -41,14 +41,17 @@ def fill_fit(rows: Rows, wheel: EngineRow, fork: EngineRow, hostile: str) -> Non
     shaped_file(rows, "Qwen3.6-27B-mmproj:F16", mmproj(), role="mmproj")
     shaped_file(rows, f"evil{hostile}", qwen36(), quantisation=hostile)
     rows.model_file(name="a-page", header_fault=f"an HTML page, no model {hostile}")
-    host = rows.result(rows.revision(wheel, label="2026.9.1"), model_file=small)
+    wheels = rows.revision(wheel, label="2026.9.1")
+    host = rows.result(wheels, model_file=small, validity=Validity.TAINTED)
     said(rows, host, Layout(2048, 2048, 512, "f16", "f16"), cache=21 * MIB, pinned=99 * MIB)
     for label, context, cache, compute in (
         ("v0.1.1", 32_768, 2048, 505),
         ("v0.1.2", 65_536, 4096, 530),
     ):
         layout = Layout(context, 2048, 512, "f16", "f16", gpu_layers=99)
-        result = rows.result(rows.revision(fork, label=label), model_file=large)
+        result = rows.result(
+            rows.revision(fork, label=label), model_file=large, validity=Validity.TAINTED
+        )
         said(
             rows,
             result,
