@@ -41,12 +41,12 @@ def fill_fit(rows: Rows, wheel: EngineRow, fork: EngineRow, hostile: str) -> Non
     shaped_file(rows, "Qwen3.6-27B-mmproj:F16", mmproj(), role="mmproj")
     shaped_file(rows, f"evil{hostile}", qwen36(), quantisation=hostile)
     rows.model_file(name="a-page", header_fault=f"an HTML page, no model {hostile}")
-    wheels = rows.revision(wheel, label="2026.9.1")
+    wheels = rows.revision(wheel, label="2025.12.7")
     host = rows.result(wheels, model_file=small, validity=Validity.TAINTED)
     said(rows, host, Layout(2048, 2048, 512, "f16", "f16"), cache=21 * MIB, pinned=99 * MIB)
     for label, context, cache, compute in (
-        ("v0.1.1", 32_768, 2048, 505),
-        ("v0.1.2", 65_536, 4096, 530),
+        ("v0.1.71", 32_768, 2048, 505),
+        ("v0.1.83", 65_536, 4096, 530),
     ):
         layout = Layout(context, 2048, 512, "f16", "f16", gpu_layers=99)
         result = rows.result(
