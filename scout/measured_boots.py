@@ -9,6 +9,7 @@ from sqlalchemy.exc import ArgumentError
 
 from jobs.config import Settings
 from jobs.db import open_database, reading
+from jobs.errors import Permanent
 from jobs.fit.lessons import Lesson, lessons
 from jobs.store import memories
 
@@ -21,7 +22,12 @@ def lessons_at_hand() -> tuple[Lesson, ...]:
     settings = Settings()
     if not _is_there(settings.resolved_database_url):
         return ()
-    database = open_database(settings)
+    try:
+        database = open_database(settings)
+    except Permanent as fault:
+        raise Permanent(
+            fault.detail, advice=f"{fault.advice}; --raw leaves out what boots taught"
+        ) from fault
     try:
         with reading(database) as session:
             return lessons(memories.heard(session).boots)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from sqlmodel import select
@@ -39,7 +39,14 @@ def fill_fit(rows: Rows, wheel: EngineRow, fork: EngineRow, hostile: str) -> Non
     large = shaped_file(rows, "Qwen3.6-27B:Q4_K_M", qwen36(), size_bytes=16_546_000_000)
     shaped_file(rows, "Qwen3.6-27B-DFlash:Q8_0", dflash_drafter(), role="drafter")
     shaped_file(rows, "Qwen3.6-27B-mmproj:F16", mmproj(), role="mmproj")
-    shaped_file(rows, f"evil{hostile}", qwen36(), quantisation=hostile)
+    long = replace(gemma3_270m(), architecture=f"{hostile}{'x' * 200}")
+    evil = shaped_file(
+        rows, f"evil{hostile}{'y' * 200}", long, quantisation=hostile, model_class="evil"
+    )
+    strange = rows.result(
+        rows.revision(wheel, label="2025.11.3"), model_file=evil, validity=Validity.TAINTED
+    )
+    said(rows, strange, Layout(2048, 2048, 512, "f16", "f16"), cache=22 * MIB)
     rows.model_file(name="a-page", header_fault=f"an HTML page, no model {hostile}")
     wheels = rows.revision(wheel, label="2025.12.7")
     host = rows.result(wheels, model_file=small, validity=Validity.TAINTED)

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Engine
 from support import gguf_files as files
+from support.rows import Rows
+from support.work import request
 
+from jobs import clock, db, queue
+from jobs.config import Settings
+from jobs.control import Control
 from jobs.errors import Stopped, Transient
 from jobs.fit.stored import shape_in
+from jobs.model import Kind
+from jobs.payloads import FetchPayload
+from jobs.station import Station
+from jobs.store import leases, memories, work
 from jobs.tables import ModelFileRow
+from workers.fetching import fetch_model
 from workers.headers import HeaderRead, is_unread, read_local
 
 
@@ -77,3 +89,39 @@ def test_nothing_read_is_nothing_stored() -> None:
     row = ModelFileRow(name="m", model_class="m", sha256="0" * 64)
     HeaderRead().put_in(row)
     assert is_unread(row)
+
+
+@pytest.mark.parametrize("sound", [True, False])
+def test_a_fetched_file_has_its_header_in_its_row(
+    database: Engine, tmp_path: Path, sound: bool
+) -> None:
+    """Or the reason why it has none; either way the fetch succeeds and pages read no file."""
+    settings = Settings(_env_file=None, home=tmp_path / "home")  # type: ignore[call-arg]
+    settings.prepare()
+    settings.weights.mkdir(parents=True, exist_ok=True)
+    small = files.small()
+    model = small.header.ljust(small.size_bytes, b"\0")
+    content = model if sound else b"<html>not a model</html>" * 4
+    digest = hashlib.sha256(content).hexdigest()
+    (settings.weights / f"{digest}.gguf").write_bytes(content)
+    station = Station(settings, database, queue.make_app(settings), "build@here")
+    with db.writing(database) as session:
+        row = Rows(session).model_file(sha256=digest, size_bytes=None, present=False)
+        payload = FetchPayload(model_file_id=row.id or 0).model_dump(mode="json")
+        wish = request("fetch", kind=Kind.FETCH_MODEL, payload=payload)
+        work.enqueue(session, [wish], clock.now())
+        held = leases.lease(session, "build", "me", clock.now())
+    assert held is not None
+    record = fetch_model(station, held, Control())
+    with db.writing(database) as session:
+        assert "verified" in record(session)
+    with db.reading(database) as session:
+        [found] = memories.known_models(session)
+    assert found.present
+    if sound:
+        assert found.shape is not None
+        assert found.shape.architecture == "llama"
+        assert found.fault == ""
+    else:
+        assert found.shape is None
+        assert "HTML" in found.fault
