@@ -190,7 +190,7 @@ VERBOSITY = """\
 def test_sizes_of_buffers_are_asked_for_where_it_costs_nothing(fourth, words):
     """At the level `trace`; where 4 means debugging, which logs every token, nothing is asked."""
     levels = read_help(VERBOSITY.format(fourth=fourth))
-    assert levels.log_levels == {"info": "3", fourth: "4"}
+    assert levels.log_levels == {"generic": "0", "info": "3", fourth: "4"}
     flags = replace(FLAGS, names=FLAGS.names | levels.names, log_levels=levels.log_levels)
     argv = list(llama_cpp.launch(LAUNCH, flags).argv)
     place = argv.index("--verbosity") if "--verbosity" in argv else len(argv)
