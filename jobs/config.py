@@ -21,6 +21,7 @@ SOCKET_PATH_LIMIT = 100  # sun_path holds 108 bytes; the rest is room for a file
 ENV_PREFIX = "FORKSCOUT_"
 
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9/._-]+", re.ASCII)
+_TOKEN = re.compile(r"[!-~]*")
 
 
 class Settings(BaseSettings):
@@ -33,6 +34,7 @@ class Settings(BaseSettings):
         extra="ignore",
         frozen=True,
         allow_inf_nan=False,
+        hide_input_in_errors=True,  # one of them is a secret
     )
 
     home: Path = Field(Path("var"), description="folder of everything this installation keeps")
@@ -63,11 +65,19 @@ class Settings(BaseSettings):
     sweep_seconds: float = Field(5.0, gt=0, description="how often forgotten doorbells ring again")
     scout_minutes: float = Field(30.0, gt=0, description="how often sources are watched")
     github_token: SecretStr = Field(
-        SecretStr(""), description="read-only GitHub token; empty means the small anonymous quota"
+        SecretStr(""),
+        description="read-only GitHub token; empty: GitHub is asked for little",
     )
     github_api: str = Field("https://api.github.com", description="address of GitHub's REST API")
     github_minutes: float = Field(
         5.0, ge=0, description="how often GitHub is looked at; 0 means only by hand"
+    )
+    hf_token: SecretStr = Field(
+        SecretStr(""), description="read-only Hugging Face token; empty means public files only"
+    )
+    hf_endpoint: str = Field("https://huggingface.co", description="address of Hugging Face")
+    weights_budget_bytes: int = Field(
+        0, ge=0, description="disk the weights may take; 0 means all but what must stay free"
     )
     drain_seconds: float = Field(20.0, gt=0, description="how long a stop waits before it kills")
     min_free_bytes: int = Field(2_000_000_000, ge=0, description="disk that must stay free")
@@ -75,6 +85,14 @@ class Settings(BaseSettings):
         60.0, ge=0, description="how long a bench waits for a quiet machine before each start"
     )
     max_attempts: int = Field(3, ge=1, description="losses after which a job is a dead letter")
+
+    @field_validator("github_token", mode="after")
+    @classmethod
+    def _token_fits_a_header(cls, token: SecretStr) -> SecretStr:
+        text = token.get_secret_value().strip()
+        if not _TOKEN.fullmatch(text):
+            raise ValueError("must be one line of printable ASCII without blanks; it is not shown")
+        return SecretStr(text)
 
     @field_validator("home", mode="after")
     @classmethod

@@ -24,7 +24,7 @@ from jobs.model import State
 from jobs.station import is_settled
 from jobs.store import fleet, work
 from jobs.tables import JobRow
-from jobs.terminal import printable
+from jobs.terminal import counted, printable
 from jobs.up import Supervisor
 
 SCHEDULE = "demo"
@@ -221,7 +221,7 @@ class _JobView:
     def _count(self, rows: Sequence[JobRow]) -> None:
         if self.waiting is None:
             self.waiting = self.bars.add_task("", total=None, note="", start=False)
-        words = f"{len(rows)} more jobs wait" if rows else "nothing else waits"
+        words = f"waiting: {counted(len(rows), 'job')}" if rows else "nothing else waits"
         self.bars.update(self.waiting, description=words)
 
     def _finished(self, number: int, row: JobRow) -> None:

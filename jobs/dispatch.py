@@ -107,14 +107,20 @@ def bench_requests(
 def plan_events(session: Session, now: datetime) -> list[JobRow]:
     """Queue what the events not yet planned ask for; the jobs that are new."""
     work.take_turn(session)
-    query = select(EventRow).where(col(EventRow.planned).is_(False)).order_by(col(EventRow.id))
+    query = select(EventRow).where(col(EventRow.planned).is_(False))
     queued: dict[int, JobRow] = {}
-    for event in session.exec(query).all():
+    for event in sorted(session.exec(query), key=_moment):
         for job in _plan_event(session, event, now):
             queued[cast(int, job.id)] = job
         event.planned = True
         session.add(event)
     return list(queued.values())
+
+
+def _moment(event: EventRow) -> tuple[datetime, int]:
+    """When the event last said what has to be done: the head of a branch may have come back."""
+    again = event.payload.get("again_at")
+    return (datetime.fromisoformat(again) if again else event.seen_at, cast(int, event.id))
 
 
 def _plan_event(session: Session, event: EventRow, now: datetime) -> list[JobRow]:
@@ -123,6 +129,8 @@ def _plan_event(session: Session, event: EventRow, now: datetime) -> list[JobRow
     if event.kind not in NEW_REVISION or engine is None or revision is None:
         return []
     if engine.retired or engine.trust in (Trust.NEVER, Trust.APPROVE):
+        return []
+    if engine.family not in FAMILIES:
         return []
     _supersede(session, engine, revision, event, now)
     lane = Lane.RETEST if event.payload.get("low_priority") else Lane.FRESH

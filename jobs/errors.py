@@ -33,11 +33,19 @@ class UsageError(ScoutError):
 
 
 class Transient(ScoutError):
-    """A passing fault"""
+    """It did not work this time"""
+
+
+class Later(Transient):
+    """Not now"""
+
+    def __init__(self, detail: str = "", *, wait_seconds: float, advice: str = "") -> None:
+        self.wait_seconds = wait_seconds
+        super().__init__(detail, advice=advice)
 
 
 class Permanent(ScoutError):
-    """A lasting fault"""
+    """It cannot work as it is"""
 
 
 class BadGguf(Permanent):
@@ -90,13 +98,35 @@ def disk_full(
     )
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Advice for a word nobody knows: the nearest right one, or all of them when they are few."""
+SHOWN_WORDS = 12
+
+
+def did_you_mean(
+    word: str,
+    known: Iterable[str],
+    *,
+    none: str = "none is known yet: forkscout --help shows how to begin",
+    listed_by: str = "",
+    most: int = SHOWN_WORDS,
+) -> str:
+    """Advice for a word nobody knows: the nearest right one, or all of them when they are few.
+
+    `none` is what to do where there is no right word yet, `listed_by` a command that shows all.
+    Case and punctuation count last: `llamacpp` means `llama.cpp`, not `xllamacpp`.
+    """
     words = sorted(set(known))
-    near = difflib.get_close_matches(word, words, n=1, cutoff=0.5)
+    if not words:
+        return none
+    same = [each for each in words if _letters(each) and _letters(each) == _letters(word)]
+    near = same or difflib.get_close_matches(word, words, n=1, cutoff=0.5)
+    shown = ", ".join(words[:most])
     if near:
         return f"did you mean {near[0]!r}?"
-    if not words:
-        return "none is known yet"
-    shown = ", ".join(words[:12])
-    return f"known are {shown}" + (f" and {len(words) - 12} more" if len(words) > 12 else "")
+    if len(words) <= most:
+        return f"known are {shown}"
+    where = f": {listed_by}" if listed_by else ""
+    return f"known are {shown} and {len(words) - most} more{where}"
+
+
+def _letters(word: str) -> str:
+    return "".join(each for each in word.lower() if each.isalnum())

@@ -19,7 +19,7 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from jobs.errors import Permanent, UsageError
-from jobs.git_process import ask
+from jobs.git_process import LIST_SECONDS, ask
 from jobs.git_refs import BRANCHES, FULL_SHA, KEPT, TAGS, Commit, holds, resolve, tips
 from jobs.trees import escaping_links
 
@@ -66,10 +66,10 @@ def ls_remote(url: str, *, token: SecretStr | None = None) -> dict[str, str]:
     output = ask(
         ["ls-remote", "--quiet", "--end-of-options", checked_url(url)],
         url=url,
-        online=True,
+        seconds=LIST_SECONDS,
         token=token,
     )
-    pairs = (line.split("\t", 1) for line in output.splitlines() if "\t" in line)
+    pairs = (line.split("\t", 1) for line in output.split("\n") if "\t" in line)
     return {ref: sha for sha, ref in pairs if FULL_SHA.fullmatch(sha)}
 
 

@@ -46,7 +46,7 @@ def held_by(network: Path) -> dict[int, Held]:
 
 def _held(network: Path, room: str, under: str) -> dict[int, Held]:
     form = "%(refname)%00%(objecttype)%00%(objectname)%00%(*objecttype)%00%(*objectname)"
-    output = ask(["for-each-ref", f"--format={form}", under], mirror=network)
+    output = ask(["for-each-ref", f"--format={form}", under], mirror=network, exact=True)
     found: dict[int, tuple[dict[str, str], dict[str, str]]] = {}
     for line in filter(None, output.split("\n")):
         name, kind, sha, peeled_kind, peeled = line.split("\0")

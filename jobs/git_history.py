@@ -6,12 +6,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from jobs.git_process import ask
+from jobs.git_memory import TooMuch
+from jobs.git_process import TooSlow, ask
 from jobs.git_refs import FULL_SHA
 
 AUTHOR_LENGTH = 80
 SUBJECT_LENGTH = 240
 CHANGED_COMMITS_LIMIT = 2000
+PATHS_BYTES_LIMIT = 8 * 2**20  # 100,000 names of 80 letters
 _FIELDS = f"%H%x00%P%x00%at%x00%ct%x00%<({AUTHOR_LENGTH},trunc)%an%x00%<({SUBJECT_LENGTH},trunc)%s"
 _FIELD_COUNT = 6
 ROOMS = ("refs/remotes/", "refs/candidates/")
@@ -47,20 +49,28 @@ def commits(network: Path, numbers: Sequence[int], *, seen: str) -> Iterator[Com
         )
 
 
-def changed_paths(network: Path, shas: Sequence[str]) -> set[str]:
-    """Paths that these commits touch against their parents, by trees alone; merges touch none."""
-    return set().union(*changed_files(network, shas).values())
+def changed_paths(network: Path, shas: Sequence[str]) -> set[str] | None:
+    """Paths that these commits touch against their parents, by trees alone; merges touch none.
+
+    None where they are too many.
+    """
+    files = changed_files(network, shas)
+    return None if files is None else set().union(*files.values())
 
 
-def changed_files(network: Path, shas: Sequence[str]) -> dict[str, set[str]]:
+def changed_files(network: Path, shas: Sequence[str]) -> dict[str, set[str]] | None:
     """By commit the paths it touches, of a bounded number of commits; one that touches none is not
-    in it."""
+    in it. None where the paths are too many: a dozen objects can stand for more than any machine
+    holds."""
     asked = [sha for sha in shas[:CHANGED_COMMITS_LIMIT] if FULL_SHA.fullmatch(sha)]
     if not asked:
         return {}
     words = ["diff-tree", "--stdin", "-r", "--root", "--no-renames", "-z", "--name-only"]
     text = "".join(f"{sha}\n" for sha in asked)
-    output = ask(words, mirror=network, text=text)
+    try:
+        output = ask(words, mirror=network, text=text, output_bytes=PATHS_BYTES_LIMIT)
+    except (TooMuch, TooSlow):
+        return None
     found: dict[str, set[str]] = {}
     waiting = dict.fromkeys(asked)
     paths: set[str] = set()

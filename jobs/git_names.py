@@ -6,6 +6,8 @@ import re
 
 BRANCH, TAG, PULL = "refs/heads/", "refs/tags/", "refs/pull/"
 NAME_LENGTH = 200
+REPLACED = "\ufffd"
+"""What stands where bytes were no text: several names would look like this one."""
 _NAME = re.compile(r"refs/((heads|tags)/(?![-.])[^\s~^:?*\[\\]+|pull/[1-9][0-9]{0,8}/head)")
 _PULL = re.compile(r"pull/[1-9][0-9]{0,8}")
 
@@ -32,6 +34,7 @@ def is_readable(ref: str) -> bool:
     return (
         len(ref) <= NAME_LENGTH
         and ref.isprintable()
+        and REPLACED not in ref
         and _NAME.fullmatch(ref) is not None
         and not any(bad in ref for bad in ("..", "@{", "//", "/."))
         and not ref.endswith((".lock", "/", "."))

@@ -48,6 +48,7 @@ LEFT = "left/"
 COMMITS_LIMIT = 100_000  # commits a single repository may bring; llama.cpp has 10,000 in all
 COMMITS_BYTES_LIMIT = 64 * 2**20  # all of llama.cpp's commit messages are 10 MB
 FETCH_BYTES_LIMIT = 512 * 2**20  # a first fetch of llama.cpp without contents is 15 MB
+FETCH_SECONDS = 300.0  # nobody else can fetch meanwhile
 FILE_BYTES_LIMIT = 4 * 2**20  # the largest source we read has 0.2 MB
 PACK_ABOVE_REFS = 200
 # Git may die of the pipe to the fetch that it was refused, before it can say what it lacks.
@@ -107,6 +108,12 @@ def update(
             if len(moved) > PACK_ABOVE_REFS:
                 ask(["pack-refs", "--all"], mirror=network)
         now = tips(network, number, room=room) if moved else here.commits
+        if candidate:
+            # What a tag of a tag stands for is said by the list alone, at every look alike.
+            now = {
+                **{ref: sha for ref, sha in listed.commits.items() if ref.startswith(TAG)},
+                **now,
+            }
         return Tips(now, fetched=bool(moved), refused=listed.refused)
 
 
@@ -184,7 +191,7 @@ def read_files(
                 ],
                 mirror=network,
                 url=url,
-                online=True,
+                seconds=FETCH_SECONDS,
                 tick=_bounded(network, tick),
                 token=token,
             )
@@ -259,7 +266,7 @@ def _fetch(
         ],
         mirror=network,
         url=url,
-        online=True,
+        seconds=FETCH_SECONDS,
         tick=_bounded(network, tick),
         token=token,
     )
@@ -299,13 +306,21 @@ def _forget_reached(network: Path, left: Sequence[str], kept: str, rooms: Sequen
 
 def _forget_oldest(network: Path, kept: str) -> None:
     words = ["for-each-ref", "--sort=-committerdate", "--format=%(refname)", kept]
-    refs = ask(words, mirror=network).splitlines()
+    refs = ask(words, mirror=network).split()
     _change_refs(network, [f"delete {ref}" for ref in refs[LEFT_LIMIT:]])
 
 
 def _delete_all(network: Path, room: str) -> None:
-    refs = ask(["for-each-ref", "--format=%(refname)", room], mirror=network).splitlines()
+    """Raises `Permanent` where a ref of the room would stay."""
+    listing = ["for-each-ref", "--format=%(refname)", room]
+    refs = filter(None, ask(listing, mirror=network, exact=True).split("\n"))
     _change_refs(network, [f"delete {ref}" for ref in refs])
+    left = ask([*listing, "--count=1"], mirror=network).strip()
+    if left:
+        raise Permanent(
+            f"refs under {room} cannot be deleted",
+            advice="Delete them by hand, with git update-ref in the network's repository.",
+        )
 
 
 def _change_refs(network: Path, lines: Sequence[str]) -> None:

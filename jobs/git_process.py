@@ -1,6 +1,7 @@
 """Starts git once, hardened, with a deadline and bounded output, and sorts its faults.
 
-It refuses hooks, prompts and filters; without a `url` git may use no transport at all.
+It refuses hooks, prompts and filters, and a git that grows or writes without end; without a `url`
+git may use no transport at all.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ from typing import IO
 
 from pydantic import SecretStr
 
-from jobs import git_token
+from jobs import git_memory, git_token
 from jobs.errors import Permanent, Transient, UsageError, disk_full
 from jobs.git_hardening import command, environment, protocols_for
+from jobs.git_memory import TooMuch
 
 QUICK_SECONDS = 60.0
+LIST_SECONDS = 90.0  # an honest list comes in a few
 NETWORK_SECONDS = 3600.0
 OUTPUT_BYTES = 256 * 2**20
 TICK_SECONDS = 0.2
@@ -35,6 +38,7 @@ MISSING = re.compile(
 )
 REDIRECTED = re.compile(r"returned error: 30[1278]")
 REFUSED_TOKEN = re.compile(r"could not read Username|Authentication failed", re.IGNORECASE)
+NO_MEMORY = re.compile(r"^(fatal|error): .*out of memory", re.IGNORECASE | re.MULTILINE)
 FULL_DISK = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORECASE)
 
 
@@ -44,8 +48,11 @@ def ask(
     mirror: Path | None = None,
     url: str | None = None,
     online: bool = False,
+    seconds: float | None = None,
     cwd: Path | None = None,
     text: str = "",
+    exact: bool = False,
+    output_bytes: int = OUTPUT_BYTES,
     empty_codes: Sequence[int] = (),
     on_line: Callable[[str], None] | None = None,
     tick: Callable[[], None] | None = None,
@@ -54,7 +61,9 @@ def ask(
     """What git wrote. `url` is where it may reach for, without one nowhere; `online` gives it time.
 
     An exit code in `empty_codes` means "nothing found". `tick` is called several times a second.
-    A `token` is shown to GitHub alone; where GitHub redirects, git follows without it.
+    A `token` is shown to GitHub alone; where GitHub redirects, git follows without it. `exact`
+    keeps bytes that are no text, as surrogates, so that a name can be given back to git; else they
+    are replaced. Raises `TooMuch` beyond `output_bytes` or the memory that git may have.
     """
     place = ["--git-dir", str(mirror)] if mirror else []
 
@@ -64,7 +73,9 @@ def ask(
             url=url,
             cwd=cwd,
             text=text,
-            timeout_seconds=NETWORK_SECONDS if online else QUICK_SECONDS,
+            timeout_seconds=seconds or (NETWORK_SECONDS if online else QUICK_SECONDS),
+            errors="surrogateescape" if exact else "replace",
+            output_bytes=output_bytes,
             empty_codes=empty_codes,
             on_line=on_line,
             tick=tick,
@@ -79,6 +90,10 @@ def ask(
         return call(None)
 
 
+class TooSlow(Transient):
+    """Git took longer than it may."""
+
+
 class _Redirected(Transient):
     """GitHub knows the repository under another name; the token was not taken there."""
 
@@ -90,6 +105,8 @@ def _call(
     cwd: Path | None,
     text: str,
     timeout_seconds: float,
+    errors: str,
+    output_bytes: int,
     empty_codes: Sequence[int] = (),
     on_line: Callable[[str], None] | None = None,
     tick: Callable[[], None] | None = None,
@@ -102,7 +119,7 @@ def _call(
             git_token.shown(token) as shown,
             _lifeline() as (ended, held),
         ):
-            given.write(text.encode())
+            given.write(text.encode(errors="surrogateescape"))
             given.seek(0)
             process = subprocess.Popen(
                 [*command(), *shown.words, *words],
@@ -115,16 +132,24 @@ def _call(
                 start_new_session=True,
             )
             held.close()
+
+            def look() -> None:
+                _measure(output, complaints, output_bytes)
+                git_memory.weigh(process.pid)
+                if tick:
+                    tick()
+
             try:
-                code = _await(process, ended, output, complaints, timeout_seconds, on_line, tick)
+                git_memory.wall_in(process.pid)
+                code = _await(process, ended, complaints, timeout_seconds, on_line, look)
             finally:
                 _end(process)
-        said = _read(complaints)
+            _measure(output, complaints, output_bytes)
         if code in empty_codes:
             return ""
         if code != 0:
-            raise _fault(said, url, has_token=token is not None)
-        return _read(output)
+            raise _fault(_read(complaints), url, has_token=token is not None)
+        return _read(output, errors)
 
 
 @contextlib.contextmanager
@@ -138,11 +163,10 @@ def _lifeline() -> Iterator[tuple[IO[bytes], IO[bytes]]]:
 def _await(
     process: subprocess.Popen[bytes],
     ended: IO[bytes],
-    output: IO[bytes],
     complaints: IO[bytes],
     timeout_seconds: float,
     on_line: Callable[[str], None] | None,
-    tick: Callable[[], None] | None,
+    look: Callable[[], None],
 ) -> int:
     deadline = time.monotonic() + timeout_seconds
     passed_on = 0
@@ -154,21 +178,21 @@ def _await(
         if is_over or process.poll() is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 return process.wait(TICK_SECONDS)
-        if tick:
-            tick()
+        look()
         if on_line:
             passed_on = _pass_on(complaints, passed_on, on_line)
         if time.monotonic() > deadline:
-            raise Transient(
-                f"git took longer than {timeout_seconds:g} s", advice="Try again later."
-            )
-        if max(os.fstat(f.fileno()).st_size for f in (output, complaints)) > OUTPUT_BYTES:
-            raise Permanent("git wrote more than it may", advice="Look at the repository by hand.")
+            raise TooSlow(f"git took longer than {timeout_seconds:g} s", advice="Try again later.")
+
+
+def _measure(output: IO[bytes], complaints: IO[bytes], output_bytes: int) -> None:
+    if _size(output) > output_bytes or _size(complaints) > OUTPUT_BYTES:
+        raise TooMuch("git wrote more than it may", advice="Look at the repository by hand.")
 
 
 def _pass_on(complaints: IO[bytes], start: int, on_line: Callable[[str], None]) -> int:
     """Whole lines since `start`; read in place, because git shares the file's position."""
-    size = os.fstat(complaints.fileno()).st_size
+    size = _size(complaints)
     data = os.pread(complaints.fileno(), size - start, start)
     whole = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
     for line in data[:whole].replace(b"\r", b"\n").decode(errors="replace").split("\n"):
@@ -194,6 +218,8 @@ def _fault(said: str, url: str | None, *, has_token: bool) -> Exception:
     last = _printable((reasons or lines or ["git failed and said nothing"])[-1])[:300]
     if FULL_DISK.search(said):
         return disk_full(last)
+    if NO_MEMORY.search(said):
+        return TooMuch(last, advice="Look at the repository by hand.")
     if url is None:
         return Permanent(last, advice="Look at the repository by hand.")
     if "not allowed" in said and "transport" in said:
@@ -214,9 +240,12 @@ def _fault(said: str, url: str | None, *, has_token: bool) -> Exception:
     )
 
 
-def _read(file: IO[bytes]) -> str:
-    size = os.fstat(file.fileno()).st_size
-    return os.pread(file.fileno(), size, 0).decode(errors="replace")
+def _read(file: IO[bytes], errors: str = "replace") -> str:
+    return os.pread(file.fileno(), _size(file), 0).decode(errors=errors)
+
+
+def _size(file: IO[bytes]) -> int:
+    return os.fstat(file.fileno()).st_size
 
 
 def _printable(text: str) -> str:

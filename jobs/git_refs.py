@@ -69,7 +69,7 @@ def tips(mirror: Path) -> dict[str, str]:
     form = "%(refname)%00%(objecttype)%00%(objectname)%00%(*objecttype)%00%(*objectname)"
     output = ask(["for-each-ref", f"--format={form}", BRANCHES, TAGS, KEPT], mirror=mirror)
     tips = {}
-    for line in output.splitlines():
+    for line in filter(None, output.split("\n")):
         ref, kind, sha, peeled_kind, peeled = line.split("\0")
         if "commit" in (kind, peeled_kind):
             tips[ref] = sha if kind == "commit" else peeled

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from jobs.errors import Permanent
 from jobs.git import checked_url
 from jobs.git_names import BRANCH, PULL, is_readable
-from jobs.git_process import ask
+from jobs.git_process import LIST_SECONDS, ask
 from jobs.git_refs import FULL_SHA
 
 PEELED = "^{}"
@@ -38,7 +38,8 @@ def remote_refs(
     refs: dict[str, str] = {}
     commits: dict[str, str] = {}
     refused = 0
-    for line in ask(words, url=url, online=True, tick=tick, token=token).split("\n"):
+    output = ask(words, url=url, seconds=LIST_SECONDS, exact=True, tick=tick, token=token)
+    for line in output.split("\n"):
         sha, _, ref = line.partition("\t")
         name = ref.removesuffix(PEELED)
         if not ref:
@@ -57,10 +58,13 @@ def remote_refs(
     return Listing(refs, commits, refused)
 
 
-def default_branch(url: str, *, token: SecretStr | None = None) -> str | None:
+def default_branch(
+    url: str, *, tick: Callable[[], None] | None = None, token: SecretStr | None = None
+) -> str | None:
     """The branch the remote's HEAD stands for, where it says so in a readable name."""
     words = ["ls-remote", "--symref", "--quiet", "--end-of-options", checked_url(url), "HEAD"]
-    for line in ask(words, url=url, online=True, token=token).split("\n"):
+    output = ask(words, url=url, seconds=LIST_SECONDS, exact=True, tick=tick, token=token)
+    for line in output.split("\n"):
         found = re.fullmatch(r"ref: (refs/heads/[^\t]+)\tHEAD", line)
         if found and is_readable(found[1]):
             return found[1].removeprefix(BRANCH)

@@ -10,17 +10,19 @@ from typing import cast
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from jobs import clock, dispatch, git, git_single, planner, queue
+from jobs import clock, dispatch, git, git_single, hub, planner, queue
 from jobs.config import Settings
 from jobs.db import reading, writing
 from jobs.dispatch import BenchWish
 from jobs.engines.registry import FAMILIES
-from jobs.errors import UsageError
+from jobs.errors import JobFailure, UsageError
 from jobs.git_names import is_pull
 from jobs.git_refs import checked_ref
+from jobs.hub_names import read_place
+from jobs.hub_weights import hub_weight
 from jobs.model import Lane, Trust
 from jobs.scenarios import Scenario
-from jobs.store import catalog, fleet, work
+from jobs.store import catalog, fleet, origins, work
 from jobs.tables import EngineRow, JobRow, RevisionRow
 
 ON_DEMAND = "asked for by hand"
@@ -116,6 +118,35 @@ def submit_build(desk: Desk, *, engine_name: str, ref: str | None, rig: str) -> 
     return _submitted(found)
 
 
+def submit_fetch(desk: Desk, place: str) -> Submitted:
+    """Queue one file of the hub, or the set it belongs to, at the commit it has there now.
+
+    The same bytes known under another name are that model file.
+    """
+    wanted = read_place(place)
+    settings = desk.settings
+    try:
+        found = hub.snapshot(
+            hub.Hub(settings.hf_endpoint, settings.hf_token), wanted.repo, wanted.revision
+        )
+    except JobFailure as fault:
+        raise UsageError(fault.detail, advice=fault.advice) from fault
+    weight = hub_weight(found, wanted)
+    with writing(desk.database) as session:
+        model = catalog.model_with(session, weight.sha256) or catalog.add_hub_file(
+            session, weight, now=clock.now()
+        )
+        model.source = model.source or weight.source
+        session.add(model)
+        request = planner.fetch_request(
+            planner.Weights(cast(int, model.id), model.name, model.sha256),
+            lane=Lane.ON_DEMAND,
+            reason=ON_DEMAND,
+        )
+        jobs = work.enqueue(session, [request], clock.now())
+    return _submitted(jobs)
+
+
 def submit_publish(desk: Desk) -> Submitted:
     """Queue the static export."""
     with writing(desk.database) as session:
@@ -181,8 +212,12 @@ def resolve(desk: Desk, engine: EngineRow, ref: str | None) -> RevisionRow:
 
 
 def _resolve_git(desk: Desk, engine: EngineRow, ref: str | None) -> RevisionRow:
-    url = git.repo_url(cast(str, engine.repo))
-    mirror = desk.settings.mirror_of(cast(str, engine.repo))
+    with reading(desk.database) as session:
+        origin = origins.origin_of(session, engine)
+    if origin.doubt:
+        raise UsageError(origin.doubt, advice=origin.advice)
+    url = git.repo_url(origin.repo)
+    mirror = desk.settings.mirror_of(origin.repo)
     wanted = checked_ref(ref or (engine.branches[0] if engine.branches else "HEAD"))
     if not git.holds(mirror, wanted):
         git.update_mirror(mirror, url, desk.on_line, token=desk.settings.github_token)

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from jobs.git_history import CommitFacts
+from jobs.terminal import counted
 from scout.graph import Graph, Triple, triple
 from scout.ref_values import Names, Place, RefNews, View, keys_of, names_of
 
@@ -27,12 +28,14 @@ def absorbed_news(
         took = {key: rest.pop(key) for key in sorted(rest.keys() & other.patches)}
         if took:
             names = names_of(other.repository, other.github_id)
-            title = f"{place.engine} took {counted(len(took))} of {other.engine}"
+            title = (
+                f"{place.engine} took {counted(len(took), 'patch', 'patches')} of {other.engine}"
+            )
             news.append(_absorbed(place, took, names, title, other.repository, other.github_id))
     if picked and view.upstream is not None:
         root = view.upstream
         took = {triple(commit): commit for commit in picked}
-        what = "1 pull request" if len(took) == 1 else f"{len(took)} pull requests"
+        what = counted(len(took), "pull request")
         title = f"{place.engine} picked {what} of {root.engine}"
         names = names_of(root.repository, root.github_id)
         news.append(_absorbed(place, took, names, title, root.repository, root.github_id))
@@ -81,11 +84,6 @@ def _pull_request(subject: str) -> int | None:
 def facts_of(place: Place, facts: Mapping[str, Any]) -> dict[str, Any]:
     """Facts with the repository they are about: GitHub's number, and our row's."""
     return {"repo_id": place.github_id, "repository": place.repository, **facts}
-
-
-def counted(count: int, which: str = "") -> str:
-    """So many patches, in words."""
-    return f"1 {which}patch" if count == 1 else f"{count} {which}patches"
 
 
 def when(graph: Graph, sha: str) -> datetime | None:

@@ -15,10 +15,11 @@ from sqlmodel import Session
 from jobs.errors import UsageError
 from jobs.git import repo_url
 from jobs.store import catalog, forks
+from jobs.store.origins import origins
 from jobs.tables import EngineRow
 from scout.loading import apply
 from scout.reading import load, parse
-from scout.watchlist import DRIVEN_FAMILIES, WatchList
+from scout.watchlist import WatchList
 
 FAMILY, TRUST = "llama.cpp", "approve"
 SOURCE = "watchlist add"
@@ -57,7 +58,7 @@ def add(session: Session, wish: Wish, *, this_rig: str, now: datetime) -> Added:
     """Watch a repository; what a watch list could not say is refused with the reader's words."""
     wish = replace(wish, repo=_sound(wish.repo))
     rows = catalog.engines(session, retired=True)
-    known = _known(rows, wish)
+    known = _known(session, rows, wish)
     if known is not None and not known.retired:
         raise UsageError(
             f"{wish.repo} is watched already, as {known.name!r}",
@@ -71,11 +72,6 @@ def add(session: Session, wish: Wish, *, this_rig: str, now: datetime) -> Added:
     watch_list = _read("\n".join([block, *(_row_toml(row, names) for row in others)]))
     engine = watch_list.engines[0]
     repo_url(engine.repo or "")
-    if engine.family not in DRIVEN_FAMILIES:
-        raise UsageError(
-            f"family {engine.family} is not driven yet, so nothing would watch {engine.name}",
-            advice=f"driven are {', '.join(DRIVEN_FAMILIES)}",
-        )
     alone = watch_list.model_copy(update={"engines": (engine,)})
     changes = apply(session, alone, now)
     return Added(
@@ -105,7 +101,7 @@ def _read(text: str) -> WatchList:
     try:
         return parse(text, SOURCE)
     except UsageError as error:
-        said = re.sub(rf"^{SOURCE}, line \d+: ", "", error.detail)
+        said = re.sub(rf"^( *|{SOURCE}, )line \d+: ", "", error.detail, flags=re.MULTILINE)
         raise UsageError(said, advice=error.advice) from None
 
 
@@ -134,9 +130,11 @@ def _sound(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _known(rows: Iterable[EngineRow], wish: Wish) -> EngineRow | None:
-    """The engine this repository has already, the one that is watched first."""
-    same = [row for row in rows if (row.repo or "").lower() == wish.repo.lower()]
+def _known(session: Session, rows: Sequence[EngineRow], wish: Wish) -> EngineRow | None:
+    """The engine this repository has already, listed so or called so now; watched ones first."""
+    where = origins(session, rows).items()
+    names = {number: {each.repo.lower(), each.listed.lower()} for number, each in where}
+    same = [row for row in rows if wish.repo.lower() in names.get(row.id or 0, ())]
     if wish.name:
         same = [row for row in same if row.name == wish.name or not row.retired]
     return min(same, key=lambda row: row.retired, default=None)

@@ -66,13 +66,29 @@ def due(
             late = state is None or state.retry_at is None or state.retry_at <= now
         elif state.retry_at is not None and state.retry_at > now:
             late = False
-        elif row.tier <= Tier.WATCHED:
-            late = now - datetime.fromisoformat(state.cursor["looked_at"]) >= WATCHED_PACE
         else:
-            late = moved(row.pushed_at, state.cursor.get("pushed_at"))
+            late = moved(row.pushed_at, state.cursor.get("pushed_at")) or (
+                row.tier <= Tier.WATCHED
+                and now - datetime.fromisoformat(state.cursor["looked_at"]) >= WATCHED_PACE
+            )
         if late:
             found.append(row)
     return found
+
+
+def in_turn(
+    rows: Sequence[RepositoryRow],
+    states: Mapping[str, SourceStateRow],
+    *,
+    without: Sequence[RepositoryRow],
+) -> list[RepositoryRow]:
+    """The other rows: closest tier first, and whoever was looked at longest ago."""
+    left_out = {row.id for row in without}
+
+    def turn(row: RepositoryRow) -> tuple[int, datetime]:
+        return row.tier, states[key_of(row.id or 0)].updated_at
+
+    return sorted((row for row in rows if row.id not in left_out), key=turn)
 
 
 def key_of(repository: int) -> str:

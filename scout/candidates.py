@@ -25,7 +25,7 @@ from jobs.sightings import RepositoryRow
 from jobs.store import catalog, refs, source_states, standings
 from scout.candidate_news import candidate_news
 from scout.candidate_rows import candidate, known, long_gone
-from scout.candidate_values import SOURCE, Candidate, Source, due, key_of
+from scout.candidate_values import SOURCE, Candidate, Source, due, in_turn, key_of
 from scout.history import GitHistory, History
 from scout.kinship import Kin, kindred
 from scout.ref_values import RefNews
@@ -89,10 +89,11 @@ def look_at_candidates(
     count: int = COUNT,
     seconds: float = SECONDS,
     source: Source = git_refs,
+    force: bool = False,
     on_look: Callable[[str], None] | None = None,
     token: SecretStr | None = None,
 ) -> CandidateRound:
-    """Look at the candidates that are due, and write what was seen.
+    """Look at the candidates that are due, and write what was seen; with `force`, then at others.
 
     Where nothing is due, no process is started.
     """
@@ -101,6 +102,7 @@ def look_at_candidates(
     with reading(database) as session:
         rows, states = known(session)
         waiting = due(rows, states, now=now())
+        waiting += in_turn(rows, states, without=waiting) if force else []
         kin = kindred(session) if waiting else {}
     troubles = _tidied(this, long_gone(rows, states, now()), fetched=bool(waiting))
     yards: dict[str, Yardstick] = {}
@@ -270,7 +272,7 @@ def _failed(this: _Round, name: str, repository: int, error: Exception) -> Troub
             state.retry_at = max(state.retry_at, this.now() + REFUSED_FOR)
             session.add(state)
     if isinstance(error, ScoutError):
-        return Trouble(name, error.message, error.advice)
+        return Trouble(name, error.message, error.advice, of_a_stranger=True)
     _log.exception("candidate crashed", repository=name, exc_info=error)
     return Trouble(name, f"our own fault: {error!r}", "please report this, with the log")
 

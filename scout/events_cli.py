@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
@@ -16,20 +15,10 @@ from jobs.db import open_database, reading
 from jobs.errors import UsageError, did_you_mean
 from jobs.store import catalog
 from jobs.tables import EngineRow, EventRow
-from jobs.terminal import printable
+from jobs.terminal import json_text, printable
+from scout.event_kinds import KINDS
 
 app = typer.Typer()
-
-KINDS = frozenset(
-    {"release", "package_changed", "fork_pushed", "upstream_synced", "feature_absorbed"}
-    | {"fork_capability_changed", "branch_created", "branch_deleted", "tag_created", "tag_moved"}
-    | {"refs_flood"}
-    | {"new_fork", "release_published", "release_assets_changed", "pr_opened", "pr_updated"}
-    | {"pr_merged", "issue_closed", "issue_reopened", "issue_moved", "repo_renamed"}
-    | {"repo_archived", "repo_unarchived", "repo_returned", "repo_default_changed", "repo_gone"}
-    | {"repo_blocked", "source_degraded", "source_recovered"}
-)
-"""A kind that is spelled right and has not happened yet is no mistake."""
 
 _AGO = re.compile(r"([1-9][0-9]{0,3})([mhdw])", re.ASCII)
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -38,7 +27,9 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 @app.command("events")
 def events(
     limit: Annotated[int, typer.Option(min=1, max=1000, help="how many, newest first")] = 20,
-    kind: Annotated[str, typer.Option(help="only one kind, as fork_pushed")] = "",
+    kind: Annotated[
+        str, typer.Option(help="only one kind, as fork_pushed; docs/scouting.md lists all")
+    ] = "",
     engine: Annotated[str, typer.Option(help="only of one engine")] = "",
     since: Annotated[str, typer.Option(help="only seen since: 2026-11-30, 90m, 36h, 7d, 2w")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="print JSON for programs")] = False,
@@ -61,7 +52,7 @@ def events(
         database.dispose()
     if as_json:
         found = [_as_json(row, names.get(row.engine_id)) for row in rows]
-        typer.echo(json.dumps(found, indent=2, default=str, allow_nan=False))
+        typer.echo(json_text(found))
         return
     if not rows:
         asked = kind or engine or since
@@ -88,9 +79,13 @@ def since_when(text: str, now: datetime) -> datetime:
 
 
 def _checked(session: Session, kind: str) -> str:
+    """A kind that is spelled right and has not happened yet is no mistake."""
     known = KINDS | catalog.event_kinds(session)
     if kind not in known:
-        raise UsageError(f"unknown kind of event {kind[:80]!r}", advice=did_you_mean(kind, known))
+        raise UsageError(
+            f"unknown kind of event {kind[:80]!r}",
+            advice=did_you_mean(kind, known, most=len(known)),
+        )
     return kind
 
 

@@ -14,62 +14,80 @@ from scout.history import History
 from scout.kinship import Kin, relatives, root_of
 from scout.lineage import Descent, lineage
 
+LOOK = "look now, and read what it says: forkscout scout run --source git"
+
 
 def family_of(
     engine: str, kin: Mapping[str, Kin], history: History, *, now: datetime
 ) -> tuple[Descent, ...]:
-    """Descents of all engines of the chain that were seen, upstream first."""
+    """Descents of all engines of the chain, upstream first; one that was not seen has no head."""
     if engine not in kin:
-        raise UsageError(
-            f"no repository of {engine!r} was seen yet", advice="look first: forkscout scout run"
-        )
+        raise UsageError(f"no repository of {engine!r} was seen yet", advice=LOOK)
     root = root_of(engine, kin)
     chain = relatives(engine, kin)
     members = {each.name: member for each in chain if (member := each.member()) is not None}
-    for needed in dict.fromkeys((root, engine)):
-        if needed not in members:
-            raise UsageError(
-                f"the branch of {needed!r} was not seen yet",
-                advice="look again: forkscout scout run; forkscout events tells of trouble",
-            )
+    if not members:
+        raise UsageError(f"no branch of {engine!r} or of its elders was seen yet", advice=LOOK)
     numbers = [kin[name].repository for name in members]
     # A chain of one has nobody to be compared with: no commit is read for it.
     graph = history.graph(numbers) if len(members) > 1 else Graph(())
-    return lineage(graph, list(members.values()), upstream=root, now=now)
+    found = {
+        each.engine: each for each in lineage(graph, list(members.values()), upstream=root, now=now)
+    }
+    return tuple(found.get(each.name) or _not_seen(each, root) for each in chain)
+
+
+def _not_seen(kin: Kin, root: str) -> Descent:
+    parent = None if kin.name == root else kin.parent or root
+    return Descent(
+        engine=kin.name,
+        branch=kin.branch,
+        head=None,
+        parent=parent,
+        own_patches=None,
+        own_authors=None,
+        patches_beyond_parent=None,
+        backports=None,
+    )
 
 
 def as_tree(descents: Sequence[Descent], *, marked: str) -> Tree:
     """Upstream at the top, each fork under its parent; `marked` stands out."""
     branches: dict[str, Tree] = {}
+    top = descents[0]
     waiting = list(descents)
     while waiting:
         ready = [each for each in waiting if each.parent is None or each.parent in branches]
         for each in ready or waiting[:1]:
-            label = _label(each, bold=each.engine == marked)
+            label = _label(each, top, bold=each.engine == marked)
             above = branches.get(each.parent or "")
             branches[each.engine] = Tree(label) if above is None else above.add(label)
             waiting.remove(each)
-    return branches[descents[0].engine]
+    return branches[top.engine]
 
 
-def _label(descent: Descent, *, bold: bool) -> Text:
+def _label(descent: Descent, top: Descent, *, bold: bool) -> Text:
     text = Text(descent.engine, style="bold" if bold else "")
-    text.append(f"  {descent.branch} {descent.head[:9]}")
-    for line in _lines(descent):
+    where = f"  {descent.branch or ''}".rstrip()
+    if descent.head is None:
+        text.append(f"{where}  not seen yet")
+        return text
+    text.append(f"{where} {descent.head[:9]}")
+    for line in _lines(descent, top):
         text.append(f"\n{line}")
     return text
 
 
-def _lines(descent: Descent) -> list[str]:
-    if descent.from_upstream is None:
+def _lines(descent: Descent, top: Descent) -> list[str]:
+    if descent.engine == top.engine:
         return []
+    if descent.from_upstream is None:
+        return _lines_without_upstream(descent, top)
     apart = f"upstream {_apart(descent.from_upstream)}"
-    if descent.from_parent is not None and descent.from_parent != descent.from_upstream:
+    if descent.from_parent is not None and descent.parent != top.engine:
         apart += f", {descent.parent} {_apart(descent.from_parent)}"
-    own = (
-        f"{descent.own_patches} own {_patches(descent.own_patches)} "
-        f"by {_counted(descent.own_authors, 'author')}"
-    )
+    count = descent.own_patches or 0
+    own = f"{count} own {_patches(count)} by {_counted(descent.own_authors or 0, 'author')}"
     if descent.patches_beyond_parent != descent.own_patches:
         own += f", {descent.patches_beyond_parent} of them not in {descent.parent}"
     lines = [apart, own]
@@ -90,7 +108,18 @@ def _lines(descent: Descent) -> list[str]:
     return lines
 
 
+def _lines_without_upstream(descent: Descent, top: Descent) -> list[str]:
+    lines = [f"{top.engine} was not seen yet, nothing is counted against it"]
+    if descent.from_parent is not None:
+        lines.append(f"{descent.parent} {_apart(descent.from_parent)}")
+    if (beyond := descent.patches_beyond_parent) is not None:
+        lines.append(f"{beyond} {_patches(beyond)} not in {descent.parent}")
+    return lines
+
+
 def _apart(distance: Distance) -> str:
+    if distance.merge_base is None:
+        return "nothing in common"
     return f"+{distance.ahead} -{distance.behind}"
 
 

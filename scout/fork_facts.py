@@ -66,7 +66,7 @@ class Own:
     beyond_parent: Sequence[CommitFacts] | None
     elder: Elder | None
     named: str
-    behind: int
+    behind: int | None
     merge_base: str | None
     human_tag: str
 
@@ -128,13 +128,14 @@ def own_work(
 
 
 def git_facts(
-    own: Own, files: Mapping[str, Collection[str]], capabilities: Sequence[str] = ()
+    own: Own, files: Mapping[str, Collection[str]] | None, capabilities: Sequence[str] = ()
 ) -> GitFacts:
-    """The facts the ranking takes, given the paths that each of the newest own patches touches."""
+    """The facts the ranking takes, given the paths that each of the newest own patches touches;
+    None where they are too many."""
     work = own.work
     people = {commit.author for commit in work if not is_bot(commit.author)}
     looked = work[:LOOKED_INTO]
-    touched = [files.get(commit.sha, ()) for commit in looked]
+    touched = [(files or {}).get(commit.sha, ()) for commit in looked]
     hot = sum(any(path.startswith(HOT_PATHS) for path in paths) for paths in touched)
     return GitFacts(
         own_vs_upstream=len(own.beyond_upstream),
@@ -144,9 +145,12 @@ def git_facts(
         capabilities=tuple(capabilities[:CAPABILITIES]),
         subjects=tuple(commit.subject[:SUBJECT_LENGTH] for commit in work[:SUBJECTS]),
         behind=own.behind,
+        unrelated=own.merge_base is None,
         only_syncs=not work,
         only_bots=bool(work) and not people,
-        only_papers=bool(work) and all(is_paper(path) for paths in touched for path in paths),
+        only_papers=bool(work)
+        and files is not None
+        and all(is_paper(path) for paths in touched for path in paths),
         branch=own.branch,
         head=own.head,
         parent=own.elder.name if own.elder else own.named,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from jobs.db import open_database, reading, writing
 from jobs.errors import UsageError
 from jobs.git import repo_url
 from jobs.store import forks as store
+from jobs.terminal import json_text, printable
 from scout import fork_tiers
 
 app = typer.Typer()
@@ -28,7 +28,6 @@ app.add_typer(unwatch_app, name="unwatch")
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON for programs")]
 Place = Annotated[str, typer.Argument(help="owner/name#number")]
 ForkName = Annotated[str, typer.Argument(metavar="OWNER/NAME", help="a fork that was found")]
-SHOWN_REASONS = 3
 
 
 @contextmanager
@@ -91,14 +90,17 @@ def watch_list(as_json: AsJson = False) -> None:
         found += [
             {"full_name": row.full_name, "kind": "fork", "state": row.state} for row in watched
         ]
-        typer.echo(json.dumps(found, indent=2, default=str, allow_nan=False))
+        typer.echo(json_text(found))
         return
     if not rows:
-        typer.echo("no issue is watched: forkscout watch issue owner/name#number")
+        typer.echo("no issue is watched: forkscout watch issue OWNER/NAME#NUMBER")
     for row in rows:
-        typer.echo(f"{row.full_name}#{row.number}  {row.kind} {row.state}  {row.title}".rstrip())
+        line = f"{row.full_name}#{row.number}  {row.kind} {row.state}  {row.title}".rstrip()
+        typer.echo(printable(line))
+        if row.note:
+            typer.echo(printable(f"  {row.note}"))
     for each in watched:
-        typer.echo(f"{each.full_name}  fork {each.state}")
+        typer.echo(printable(f"{each.full_name}  fork {each.state}"))
 
 
 @unwatch_app.command("issue")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -17,11 +17,14 @@ from jobs.errors import ScoutError, UsageError
 from jobs.tables import JobRow
 from scout.candidates import look_at_candidates
 from scout.github import releases, repositories
+from scout.github.answers import advice_for
 from scout.github.desk import open_desk
 from scout.github.rounds import Round, checked, look_around
 from scout.github.visits import FOR_TOKENS_ONLY, SOURCES
+from scout.health import note_round
 from scout.rounds import CANDIDATES, PARTS, ensure_watchlist, look_and_plan
-from scout.watch import Summary
+from scout.scores import keep_scores
+from scout.watch import Summary, Trouble
 
 WITHOUT_TOKEN = (repositories.NAME, releases.NAME)
 """What sixty requests an hour are enough for."""
@@ -30,6 +33,9 @@ CANDIDATES_COUNT, CANDIDATES_SECONDS = 100, 60.0
 PUBLIC_API = Settings.model_fields["github_api"].default
 
 log = structlog.get_logger()
+
+
+SHOWN_PLACES = 3
 
 
 @dataclass(frozen=True)
@@ -48,19 +54,23 @@ class Glance:
         return [{"kind": each.kind, "key": each.key, "title": each.title} for each in found]
 
     @property
-    def troubles(self) -> list[dict[str, str]]:
+    def troubles(self) -> list[dict[str, Any]]:
         """Every place without an answer, why, and what to do."""
         found = [asdict(each) for each in self.summary.troubles]
+        reasons: dict[str, dict[str, None]] = {}
         for line in self.github.troubles if self.github else ():
             place, colon, why = line.partition(": ")
-            named = (place, why) if colon else ("GitHub", line)
-            found.append({"engine": named[0], "message": named[1], "advice": ""})
-        return found
+            reasons.setdefault(why if colon else line, {})[place if colon else "GitHub"] = None
+        return found + [
+            asdict(Trouble(_places(list(places)), why, advice_for(why)))
+            for why, places in reasons.items()
+        ]
 
     @property
     def went_well(self) -> bool:
-        """Whether every place that was to be looked at was."""
-        return not self.troubles and not (self.github and self.github.waiting)
+        """Whether every watched place that was to be looked at was; strangers may be missing."""
+        ours = [each for each in self.troubles if not each["of_a_stranger"]]
+        return not ours and not (self.github and self.github.waiting)
 
     def as_json(self) -> dict[str, Any]:
         """All of it as one object."""
@@ -87,15 +97,20 @@ def glance(
     source: str = "",
     *,
     on_look: Callable[[str], None] | None = None,
+    on_note: Callable[[str], None] | None = None,
 ) -> Glance:
     """Look at everything, or at one source whether it is due or not, and queue what it asks for."""
     names = _github_sources(settings, source)
-    ensure_watchlist(database, settings)
+    said = ensure_watchlist(database, settings)
+    if said and on_note is not None:
+        on_note(said)
     summary, jobs = Summary(), list[JobRow]()
     if not source:
         summary, jobs = look_and_plan(database, settings, on_look=on_look)
     elif source in PARTS:
-        summary, jobs = look_and_plan(database, settings, parts=(source,), on_look=on_look)
+        summary, jobs = look_and_plan(
+            database, settings, parts=(source,), force=True, on_look=on_look
+        )
         summary = replace(summary, unwatched=())
     if source in ("", CANDIDATES):
         looked = look_at_candidates(
@@ -104,10 +119,13 @@ def glance(
             now=clock.now,
             count=CANDIDATES_COUNT,
             seconds=CANDIDATES_SECONDS,
+            force=bool(source),
             on_look=on_look,
             token=settings.github_token,
         )
+        note_round(database, CANDIDATES, looked.summary, now=clock.now())
         summary = summary.joined(looked.summary)
+        keep_scores(database, now=clock.now)
     if not names:
         return Glance(summary, remarks=_unasked(source), jobs=tuple(jobs))
     try:
@@ -117,6 +135,7 @@ def glance(
         if source:
             raise
         found = Round(troubles=(_said(fault),))
+    keep_scores(database, now=clock.now)
     with writing(database) as session:
         jobs += plan_events(session, clock.now())
     return Glance(summary, found, _remarks(settings, source, found), tuple(jobs))
@@ -131,7 +150,8 @@ def _github_sources(settings: Settings, source: str) -> tuple[str, ...]:
         names = checked(source, besides=(*PARTS, CANDIDATES))
         if source in FOR_TOKENS_ONLY and not token:
             raise UsageError(
-                f"{source} needs a token", advice="set FORKSCOUT_GITHUB_TOKEN to a read-only one"
+                f"{source} needs a token",
+                advice="set FORKSCOUT_GITHUB_TOKEN; docs/scouting.md says how to make one",
             )
         return names
     if token:
@@ -142,7 +162,10 @@ def _github_sources(settings: Settings, source: str) -> tuple[str, ...]:
 def _unasked(source: str) -> tuple[str, ...]:
     if source:
         return ()
-    return ("GitHub's API was not asked: set FORKSCOUT_GITHUB_TOKEN to hear of forks and releases",)
+    return (
+        "GitHub's API was not asked: set FORKSCOUT_GITHUB_TOKEN to hear of forks and releases; "
+        "docs/scouting.md says how to make one",
+    )
 
 
 def _remarks(settings: Settings, source: str, found: Round) -> tuple[str, ...]:
@@ -150,6 +173,12 @@ def _remarks(settings: Settings, source: str, found: Round) -> tuple[str, ...]:
         return found.remarks
     names = ", ".join(WITHOUT_TOKEN)
     return (*found.remarks, f"without a token only {names} were due; set FORKSCOUT_GITHUB_TOKEN")
+
+
+def _places(names: Sequence[str]) -> str:
+    """Places that failed for one reason, in one breath."""
+    more = len(names) - SHOWN_PLACES
+    return ", ".join(names[:SHOWN_PLACES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _said(fault: Exception) -> str:

@@ -23,10 +23,10 @@ Reach = bytearray
 
 @dataclass(frozen=True)
 class Distance:
-    """How a head stands to a base; `merge_base` is None where they share no commit."""
+    """How a head stands to a base; nothing is counted where they share no commit."""
 
-    ahead: int
-    behind: int
+    ahead: int | None
+    behind: int | None
     merge_base: str | None
 
 
@@ -86,8 +86,9 @@ class Graph:
         best = [at for at in common if not below[at]]
         shared = sum(below) + len(best)
         newest = max(best, key=lambda at: self._commits[at].committed_at, default=None)
-        found = None if newest is None else self._commits[newest].sha
-        return Distance(len(own), base_count - shared, found)
+        if newest is None:
+            return Distance(None, None, None)
+        return Distance(len(own), base_count - shared, self._commits[newest].sha)
 
     def first_parents(self, head: str) -> list[str]:
         """The head's own line, newest first."""

@@ -19,11 +19,11 @@ class History(Protocol):
     def graph(self, numbers: Sequence[int]) -> Graph:
         """Commits and parents of these repositories, and of what was forced away."""
 
-    def changed_paths(self, shas: Sequence[str]) -> Collection[str]:
-        """Paths that these commits touch."""
+    def changed_paths(self, shas: Sequence[str]) -> Collection[str] | None:
+        """Paths that these commits touch; None where they are too many."""
 
-    def changed_files(self, shas: Sequence[str]) -> Mapping[str, Collection[str]]:
-        """Paths that each of these commits touches."""
+    def changed_files(self, shas: Sequence[str]) -> Mapping[str, Collection[str]] | None:
+        """Paths that each of these commits touches; None where they are too many."""
 
     def file_ids(self, wanted: Iterable[tuple[str, str]]) -> Mapping[tuple[str, str], str]:
         """Content ids by (commit, path), without reading a content."""
@@ -49,12 +49,12 @@ class GitHistory:
             return Graph(())
         return Graph(git_history.commits(self.network, numbers, seen=git_network.SEEN))
 
-    def changed_paths(self, shas: Sequence[str]) -> Collection[str]:
-        """Paths that these commits touch."""
+    def changed_paths(self, shas: Sequence[str]) -> Collection[str] | None:
+        """Paths that these commits touch; None where they are too many."""
         return git_history.changed_paths(self.network, shas)
 
-    def changed_files(self, shas: Sequence[str]) -> Mapping[str, Collection[str]]:
-        """Paths that each of these commits touches."""
+    def changed_files(self, shas: Sequence[str]) -> Mapping[str, Collection[str]] | None:
+        """Paths that each of these commits touches; None where they are too many."""
         return git_history.changed_files(self.network, shas)
 
     def file_ids(self, wanted: Iterable[tuple[str, str]]) -> Mapping[tuple[str, str], str]:

@@ -9,12 +9,16 @@ from sqlmodel import Session
 
 from jobs.git_names import full_name
 from jobs.store import catalog, refs
+from jobs.store.origins import Origin, origins
 from scout.lineage import Member
 
 
 @dataclass(frozen=True)
 class Kin:
-    """An engine and its repository; `refs` are full names to commits."""
+    """An engine and its repository under the name it has now; `refs` are full names to commits.
+
+    `lost` are branches that are not there any more, and where they stood.
+    """
 
     name: str
     engine_id: int
@@ -25,6 +29,8 @@ class Kin:
     branches: tuple[str, ...] = ()
     parent: str | None = None
     refs: Mapping[str, str] = field(default_factory=dict)
+    lost: Mapping[str, str] = field(default_factory=dict)
+    origin: Origin | None = None
 
     @property
     def branch(self) -> str | None:
@@ -36,6 +42,11 @@ class Kin:
         """Full names of the branches that are built when they move."""
         names = self.branches or ((self.default_branch,) if self.default_branch else ())
         return frozenset(full_name(name) for name in names)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether none of its branches and tags was ever seen."""
+        return not self.refs and not self.lost
 
     @property
     def head(self) -> str | None:
@@ -58,11 +69,7 @@ def kindred(session: Session, *, with_refs: bool = True) -> dict[str, Kin]:
         for engine_id, place in places.items()
         if place.github_id is not None and engine_id in rows
     }
-    shared = {
-        rows[engine_id].repo: place.github_id
-        for engine_id, place in places.items()
-        if place.github_id is not None and engine_id in rows
-    }
+    named = origins(session, rows.values())
     found = {}
     for engine_id, place in places.items():
         row = rows.get(engine_id)
@@ -71,13 +78,15 @@ def kindred(session: Session, *, with_refs: bool = True) -> dict[str, Kin]:
         found[row.name] = Kin(
             name=row.name,
             engine_id=engine_id,
-            repo=row.repo or "",
+            repo=named[engine_id].repo,
             repository=place.id or 0,
-            github_id=place.github_id or shared.get(row.repo),
+            github_id=place.github_id or named[engine_id].github_id,
             default_branch=place.default_branch,
             branches=tuple(row.branches),
             parent=row.parent or by_github.get(place.parent_github_id or 0),
             refs=refs.refs_of(session, place.id or 0) if with_refs else {},
+            lost=refs.lost_branches(session, place.id or 0) if with_refs else {},
+            origin=named[engine_id],
         )
     return found
 

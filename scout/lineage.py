@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -44,18 +44,21 @@ class Absorbed:
 
 @dataclass(frozen=True)
 class Descent:
-    """Where an engine stands; counts against upstream are None for upstream itself."""
+    """Where an engine stands; counts against upstream are None for upstream itself.
+
+    They are None for all while upstream was not seen; an engine not seen yet has no head.
+    """
 
     engine: str
-    branch: str
-    head: str
+    branch: str | None
+    head: str | None
     parent: str | None = None
     from_upstream: Distance | None = None
     from_parent: Distance | None = None
-    own_patches: int = 0
-    own_authors: int = 0
-    patches_beyond_parent: int = 0
-    backports: int = 0
+    own_patches: int | None = 0
+    own_authors: int | None = 0
+    patches_beyond_parent: int | None = 0
+    backports: int | None = 0
     last_sync: Sync | None = None
     stale_days: int | None = None
     absorbed: tuple[Absorbed, ...] = ()
@@ -78,9 +81,12 @@ def lineage(
     """The descent of every member, upstream first, in the order given otherwise.
 
     A parent named in the watch list says only who is older; which of the older ones it is, the
-    commits decide: most shared by sha, then by author, time and subject.
+    commits decide: most shared by sha, then by author, time and subject. Where upstream is no
+    member, its work cannot be told from a fork's own, and counts are against named parents alone.
     """
-    root = next(member for member in members if member.name == upstream)
+    root = next((member for member in members if member.name == upstream), None)
+    if root is None:
+        return tuple(_without_upstream(graph, members, upstream))
     others = [member for member in members if member.name != upstream]
     released = graph.reach([root.head])
     everything = graph.reach([root.head, *root.tips])
@@ -113,6 +119,30 @@ def lineage(
             )
         )
     return tuple(found)
+
+
+def _without_upstream(graph: Graph, members: Sequence[Member], upstream: str) -> Iterator[Descent]:
+    known = {member.name: member for member in members}
+    for member in members:
+        parent = known.get(member.parent or "")
+        distance, beyond = None, None
+        if parent is not None:
+            theirs = graph.reach([parent.head])
+            distance = graph.distance(member.head, theirs, sum(theirs))
+            own = triples(patches(graph.beyond([member.head], theirs)))
+            mine = graph.reach([member.head])
+            beyond = len(own - triples(patches(graph.beyond([parent.head, *parent.tips], mine))))
+        yield Descent(
+            engine=member.name,
+            branch=member.branch,
+            head=member.head,
+            parent=member.parent or upstream,
+            from_parent=distance,
+            own_patches=None,
+            own_authors=None,
+            patches_beyond_parent=beyond,
+            backports=None,
+        )
 
 
 def _own(graph: Graph, member: Member, upstream: Reach) -> _Own:

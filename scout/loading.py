@@ -10,6 +10,7 @@ from sqlmodel import Session
 
 from jobs.errors import UsageError
 from jobs.store import catalog
+from jobs.store.origins import origin_of
 from jobs.tables import EngineRow
 from scout.watchlist import DRIVEN_FAMILIES, MADE_WAYS, EngineEntry, ModelEntry, WatchList
 
@@ -18,6 +19,7 @@ from scout.watchlist import DRIVEN_FAMILIES, MADE_WAYS, EngineEntry, ModelEntry,
 class Changes:
     """What an import did, in names such as `engine buun`, and what waits for a later release."""
 
+    new: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     retired: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
@@ -31,20 +33,19 @@ def apply(
 
     Several lists add up. With `replace`, what is not in this one is retired.
     """
-    changed: list[str] = []
+    known = _known(session)
+    touched: list[str] = []
     rows: dict[str, EngineRow] = {}
     for engine in watch_list.engines:
-        if engine.family not in DRIVEN_FAMILIES:
-            continue
-        rows[engine.name], is_new = _engine(session, engine, now)
-        changed += [f"engine {engine.name}"] if is_new else []
-        for build in engine.builds:
+        rows[engine.name], differs = _engine(session, engine, now)
+        touched += [f"engine {engine.name}"] if differs else []
+        for build in engine.builds if engine.family in DRIVEN_FAMILIES else ():
             device = "cuda" if build.cuda_arch else "cpu"
             _, is_new = catalog.ensure_rig(session, build.rig, now=now, device=device)
-            changed += [f"rig {build.rig}"] if is_new else []
+            touched += [f"rig {build.rig}"] if is_new else []
     for model in watch_list.models:
-        _, is_new = catalog.upsert_model_file(session, model.name, now=now, values=_file(model))
-        changed += [f"model {model.name}"] if is_new else []
+        _, differs = catalog.upsert_model_file(session, model.name, now=now, values=_file(model))
+        touched += [f"model {model.name}"] if differs else []
     benchable = [stack for stack in watch_list.stacks if not watch_list.stack_obstacle(stack)]
     for stack in benchable:
         values = {
@@ -55,15 +56,30 @@ def apply(
             "env": dict(stack.env),
             "scenarios": list(stack.scenarios),
         }
-        _, is_new = catalog.upsert_stack(session, stack.name, now=now, values=values)
-        changed += [f"stack {stack.name}"] if is_new else []
+        _, differs = catalog.upsert_stack(session, stack.name, now=now, values=values)
+        touched += [f"stack {stack.name}"] if differs else []
     dropped: list[str] = []
     retired: list[str] = []
     if replace:
         dropped = catalog.drop_stacks(session, keep=[stack.name for stack in benchable])
         retired = _retire(session, keep=rows)
     session.flush()
-    return Changes(tuple(changed), tuple(retired), tuple(dropped), tuple(watch_list.not_yet()))
+    return Changes(
+        new=tuple(name for name in touched if name not in known),
+        changed=tuple(name for name in touched if name in known),
+        retired=tuple(retired),
+        dropped=tuple(dropped),
+        not_yet=tuple(watch_list.not_yet()),
+    )
+
+
+def _known(session: Session) -> set[str]:
+    """What rows there are, as changes name them; a rig is never changed by a list."""
+    return {
+        *(f"engine {row.name}" for row in catalog.engines(session, retired=True)),
+        *(f"model {row.name}" for row in catalog.model_files(session)),
+        *(f"stack {row.name}" for row in catalog.stacks(session)),
+    }
 
 
 def _retire(session: Session, *, keep: Container[str]) -> list[str]:
@@ -79,7 +95,7 @@ def _engine(session: Session, entry: EngineEntry, now: datetime) -> tuple[Engine
     if known is not None:
         before = (known.family, known.repo, known.package)
         after = (entry.family, entry.repo, entry.package)
-        if before != after:
+        if before != after and not _follows_a_rename(session, known, entry):
             was, now_is = (" ".join(filter(None, place)) for place in (before, after))
             raise UsageError(
                 f"engine {entry.name!r} is known as {was}, now asked as {now_is}",
@@ -101,11 +117,19 @@ def _engine(session: Session, entry: EngineEntry, now: datetime) -> tuple[Engine
                 "options": list(build.options),
             }
             for build in entry.builds
-            if build.via in MADE_WAYS
+            if build.via in MADE_WAYS and entry.family in DRIVEN_FAMILIES
         ],
         "retired": False,
     }
     return catalog.upsert_engine(session, entry.name, now=now, values=values)
+
+
+def _follows_a_rename(session: Session, known: EngineRow, entry: EngineEntry) -> bool:
+    """Whether the list only writes the name that GitHub's number has by now."""
+    if known.repo is None or entry.repo is None or entry.family != known.family:
+        return False
+    where = origin_of(session, known)
+    return where.github_id is not None and where.repo.lower() == entry.repo.lower()
 
 
 def _file(model: ModelEntry) -> dict[str, object]:
@@ -114,6 +138,14 @@ def _file(model: ModelEntry) -> dict[str, object]:
         "model_class": model.model_class,
         "quantisation": model.quantisation or "",
         "sha256": model.sha256,
-        "source": {"package": model.package, "version": model.version},
+        "source": _source(model),
         "size_bytes": model.size_bytes,
     }
+
+
+def _source(model: ModelEntry) -> dict[str, object]:
+    if model.package is not None:
+        return {"package": model.package, "version": model.version}
+    hub = {"repo": model.repo, "file": model.file, "revision": model.revision}
+    known: dict[str, object] = {key: value for key, value in hub.items() if value is not None}
+    return known | ({"shards": list(model.shards)} if model.shards else {})

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
+from scout.event_kinds import EventKind
 from scout.sources.base import Sighting
 
-RELEASE = "release"
-PACKAGE_CHANGED = "package_changed"
+RELEASE: Final = "release"
+PACKAGE_CHANGED: Final = "package_changed"
 
 
 @dataclass(frozen=True)
 class News:
     """One sighting worth acting on; `known_commit` is what its label meant before."""
 
-    kind: str
+    kind: EventKind
     key: str
     title: str
     sighting: Sighting
@@ -38,7 +40,8 @@ def whats_new(engine: str, sightings: Iterable[Sighting], known: Mapping[str, st
         commits.add(sighting.commit)
         if before is None:
             told[sighting.label] = sighting.commit
-            kind, title = RELEASE, f"{engine} {sighting.label} released"
+            kind: EventKind = RELEASE
+            title = f"{engine} {sighting.label} released"
         else:
             kind = PACKAGE_CHANGED
             title = (

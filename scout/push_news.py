@@ -11,7 +11,8 @@ from typing import Any
 
 from jobs.git_history import CommitFacts
 from jobs.git_names import short_name
-from scout.absorbed_news import LISTED, absorbed_news, counted, facts_of, when
+from jobs.terminal import counted
+from scout.absorbed_news import LISTED, absorbed_news, facts_of, when
 from scout.graph import changes, patches, triple, triples
 from scout.ref_values import Place, RefNews, View, keys_of
 
@@ -90,17 +91,18 @@ def _pushed(
     fresh: Sequence[CommitFacts],
 ) -> RefNews:
     touched = view.changed_paths([commit.sha for commit in fresh]) if fresh else ()
-    hot = sorted(path for path in touched if path.startswith(HOT_PATHS))
+    hot = sorted(path for path in touched or () if path.startswith(HOT_PATHS))
     authors = sorted({commit.author for commit in fresh})
     facts = {
         "forced": forced,
         "new_patches": len(fresh),
         "new_authors": authors[:LISTED],
         "files_hot": hot[:LISTED],
+        "too_many_paths": touched is None,
         "subjects": [commit.subject for commit in fresh[:LISTED]],
     }
     verb = "force-pushed" if forced else "pushed"
-    how = f"{verb} to {after[:9]}, {counted(len(fresh), 'new ')}"
+    how = f"{verb} to {after[:9]}, {counted(len(fresh), 'new patch', 'new patches')}"
     return _told(place, ref, before, after, view, facts, how)
 
 
@@ -122,6 +124,7 @@ def _told(
         "is_default": name == place.default_branch,
         "new_authors": [],
         "files_hot": [],
+        "too_many_paths": False,
         "subjects": [],
         **facts,
         **_standing(after, view),
@@ -169,7 +172,8 @@ def _sync(
     return RefNews(
         "upstream_synced",
         key,
-        f"{place.engine}: {short_name(ref)} {verb} upstream {new[:9]}, {absorbed} commits taken",
+        f"{place.engine}: {short_name(ref)} {verb} upstream {new[:9]}, "
+        f"{counted(absorbed, 'commit')} taken",
         facts_of(place, facts),
         happened_at=when(view.graph, after),
         former=former,

@@ -26,6 +26,7 @@ class RankedFork:
     git: GitFacts | None = None
     looked_at: datetime | None = None
     release: str = ""
+    latest: str = ""
     named_in: tuple[str, ...] = ()
     parent_name: str = ""
     engine: str = ""
@@ -52,7 +53,9 @@ class RankedFork:
             "pushed_at": row.pushed_at,
             "description": row.description,
             "archived": row.archived,
+            "state": row.state,
             "human_release": self.release,
+            "latest_release": self.latest,
             "named_in": list(self.named_in),
             "git": asdict(self.git) if self.git else None,
             "git_looked_at": self.looked_at,
@@ -85,6 +88,7 @@ def ranked_forks(
                 git=git,
                 looked_at=_moment(kept.get("looked_at")),
                 release=release,
+                latest=str(state.cursor.get("latest") or "") if state else "",
                 named_in=places,
                 parent_name=known.get(row.parent_github_id, ""),
                 engine=engines.get(row.engine_id, ""),

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
 
+from jobs.terminal import counted
+
 PATCH_POINTS, PATCH_CAP = 25, 64
 """Patches beyond so many add nothing: a fork with more is no better for it."""
 HOT_POINTS, HOT_CAP = 15, 8
@@ -32,6 +34,7 @@ class GitFacts:
     """What a fork's own history says, against upstream and against its direct parent.
 
     `own_vs_parent` is None where the parent was not looked at; `branch` is where the work is.
+    Where it is `unrelated` to upstream, its patches are all that it has, and are worth nothing.
     """
 
     own_vs_upstream: int = 0
@@ -41,6 +44,7 @@ class GitFacts:
     capabilities: tuple[str, ...] = ()
     subjects: tuple[str, ...] = ()
     behind: int | None = None
+    unrelated: bool = False
     only_syncs: bool = False
     only_bots: bool = False
     only_papers: bool = False
@@ -131,7 +135,7 @@ def gate(fork: Fork, git: GitFacts | None = None) -> str:
 def _from_github(fork: Fork, git: GitFacts | None, now: datetime) -> Iterable[tuple[float, str]]:
     days = max((now - (fork.pushed_at or now)).total_seconds() / 86400, 0.0)
     recency = RECENCY_POINTS * 0.5 ** (days / RECENCY_HALF_LIFE_DAYS)
-    yield recency, f"last push {days:.0f} days ago"
+    yield recency, f"last push {counted(round(days), 'day')} ago"
     text = "\n".join([fork.full_name, fork.description, *(git.subjects if git else ())]).lower()
     hits = [word for word in KEYWORDS if re.search(rf"(?<![a-z0-9]){word}", text)]
     if hits:
@@ -141,19 +145,25 @@ def _from_github(fork: Fork, git: GitFacts | None, now: datetime) -> Iterable[tu
         yield RELEASE_POINTS, "a tag or release made by a person, or with files"
     if fork.references:
         share = min(fork.references, REFERENCE_CAP) / REFERENCE_CAP
-        yield REFERENCE_POINTS * share, f"named in {fork.references} other places"
+        yield REFERENCE_POINTS * share, f"named in {counted(fork.references, 'other place')}"
     if fork.stars:
         share = _log_share(fork.stars, STAR_CAP)
-        yield STAR_POINTS * share, f"{fork.stars} stars"
+        yield STAR_POINTS * share, counted(fork.stars, "star")
     if fork.archived:
         yield -ARCHIVED_PENALTY, "archived"
 
 
 def _from_git(git: GitFacts) -> Iterable[tuple[float, str]]:
-    yield PATCH_POINTS * _log_share(git.own, PATCH_CAP), _own_patches(git)
+    if git.unrelated:
+        yield 0.0, "nothing in common with upstream: its commits cannot be held against it"
+    else:
+        yield PATCH_POINTS * _log_share(git.own, PATCH_CAP), _own_patches(git)
     if git.hot_patches:
         share = min(git.hot_patches, HOT_CAP) / HOT_CAP
-        yield HOT_POINTS * share, f"{git.hot_patches} of them touch what makes it fast"
+        yield (
+            HOT_POINTS * share,
+            f"{counted(git.hot_patches, 'patch', 'patches')} in what makes it fast",
+        )
     if git.capabilities:
         share = min(len(git.capabilities), CAPABILITY_CAP) / CAPABILITY_CAP
         yield (
@@ -162,7 +172,7 @@ def _from_git(git: GitFacts) -> Iterable[tuple[float, str]]:
         )
     if git.own_authors:
         share = min(git.own_authors, AUTHORS_WANTED) / AUTHORS_WANTED
-        yield AUTHOR_POINTS * share, f"{git.own_authors} authors of its own"
+        yield AUTHOR_POINTS * share, f"{counted(git.own_authors, 'author')} of its own"
     if git.only_syncs:
         yield -SYNC_PENALTY, "only follows its parent"
     if git.only_bots:
@@ -170,15 +180,16 @@ def _from_git(git: GitFacts) -> Iterable[tuple[float, str]]:
     if git.only_papers:
         yield -PAPER_PENALTY, "only touches documents and CI"
     if git.behind is not None and git.behind > FAR_BEHIND:
-        yield -BEHIND_PENALTY, f"{git.behind} commits behind upstream"
+        yield -BEHIND_PENALTY, f"{counted(git.behind, 'commit')} behind upstream"
 
 
 def _own_patches(git: GitFacts) -> str:
     parent = f"its parent {git.parent}" if git.parent else "its parent"
     if git.own_vs_parent is None:
-        return f"{git.own_vs_upstream} patches beyond upstream; {parent} was not looked at"
+        patches = counted(git.own_vs_upstream, "patch", "patches")
+        return f"{patches} beyond upstream; {parent} was not looked at"
     return (
-        f"{git.own_vs_parent} patches of its own beyond {parent}, "
+        f"{counted(git.own_vs_parent, 'patch', 'patches')} of its own beyond {parent}, "
         f"{git.own_vs_upstream} beyond upstream"
     )
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
+from rich.padding import Padding
 from rich.text import Text
 
 from jobs import clock
 from jobs.config import Settings
 from jobs.db import open_database, reading
 from jobs.errors import UsageError, did_you_mean
+from jobs.screen import screen
 from jobs.store import forks as store
-from jobs.terminal import printable
+from jobs.terminal import counted, json_text, printable
 from scout.ranked_forks import RankedFork, best_first, ranked_forks
 
 app = typer.Typer()
@@ -24,8 +24,12 @@ forks_app = typer.Typer(invoke_without_command=True)
 app.add_typer(forks_app, name="forks")
 
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON for programs")]
-SHOWN_REASONS = 3
 SUBJECTS = 5
+LEGEND = (
+    "own: patches that upstream lacks; beyond: those of them that the parent lacks too",
+    "?: git has not looked at the fork, or at its parent, yet; score -: not worth one",
+    "tier: 0 an engine of the watch list, 1 watched closely, 2 a candidate, 3 known by name",
+)
 
 
 @forks_app.callback()
@@ -48,17 +52,17 @@ def forks(
     shown = found[:limit]
     if as_json:
         facts = [each.as_json() for each in shown]
-        typer.echo(json.dumps(facts, indent=2, default=str, allow_nan=False))
+        typer.echo(json_text(facts))
         return
     if not shown:
         typer.echo("no fork was found yet: forkscout scout run --source github_forks")
         return
-    table = Table(*(("score",) if ranked else ()), "fork", "own", "beyond", "tier", box=None)
-    for column in ("stars", "pushed", *(("why",) if ranked else ())):
-        table.add_column(column)
+    console = screen()
     for each in shown:
-        table.add_row(*(Text(cell) for cell in _cells(each, ranked=ranked)))
-    Console().print(table)
+        for line in _lines(each, ranked=ranked):
+            console.print(Padding(Text(printable(line.text)), (0, 0, 0, line.indent), expand=False))
+    for sign in LEGEND:
+        typer.echo(sign)
 
 
 @forks_app.command("show")
@@ -74,17 +78,26 @@ def show(
         with reading(database) as session:
             row = next(iter(store.repositories_like(session, name)), None)
             if row is None:
+                row = store.formerly(session, name)
+            if row is None:
                 names = [each.full_name for each in store.repositories(session)]
                 raise UsageError(
                     f"no fork {name[:80]!r} is known",
-                    advice=did_you_mean(name, names) or "See: forkscout forks",
+                    advice=did_you_mean(
+                        name,
+                        names,
+                        none="look first: forkscout scout run --source github_forks",
+                        listed_by="forkscout forks --limit 10000",
+                    ),
                 )
             (found,) = ranked_forks(session, [row], now=clock.now())
     finally:
         database.dispose()
     if as_json:
-        typer.echo(json.dumps(found.as_json(), indent=2, default=str, allow_nan=False))
+        typer.echo(json_text(found.as_json()))
         return
+    if row.full_name.lower() != name.lower():
+        typer.echo(printable(f"{name} is called {row.full_name} now"))
     for line in _explained(found):
         typer.echo(printable(line))
 
@@ -104,32 +117,46 @@ def _latest_push(each: RankedFork) -> float:
     return -each.row.pushed_at.timestamp() if each.row.pushed_at else 0.0
 
 
-def _cells(each: RankedFork, *, ranked: bool) -> list[str]:
+@dataclass(frozen=True)
+class _Line:
+    """One line of a list, and how far what a terminal wraps of it is moved in."""
+
+    text: str
+    indent: int = 6
+
+
+def _lines(each: RankedFork, *, ranked: bool) -> Iterator[_Line]:
     row, git = each.row, each.git
     own = beyond = "?"
     if git is not None:
         own = str(git.own_vs_upstream)
         beyond = "?" if git.own_vs_parent is None else str(git.own_vs_parent)
-    pushed = f"{row.pushed_at:%Y-%m-%d}" if row.pushed_at else "never"
     name = row.full_name + (" (no fork on paper)" if each.is_copy else "")
-    cells = [name, own, beyond, str(row.tier), str(row.stars), pushed]
-    if not ranked:
-        return cells
-    why = each.rank.shut_out or "; ".join(each.rank.reasons[:SHOWN_REASONS])
-    return [f"{each.rank.score:.0f}", *cells, why]
+    score = "   -" if each.rank.shut_out else f"{each.rank.score:4.0f}"
+    yield _Line(f"{score}  {name}" if ranked else name, 0)
+    state = "" if row.state == store.KNOWN else f", {row.state}"
+    pushed = f"pushed {row.pushed_at:%Y-%m-%d}" if row.pushed_at else "never pushed to"
+    stars = counted(row.stars, "star")
+    yield _Line(f"own {own}, beyond {beyond}, tier {row.tier}, {stars}, {pushed}{state}")
+    if ranked:
+        yield _Line(each.rank.shut_out or "; ".join(each.rank.reasons))
 
 
 def _explained(found: RankedFork) -> Iterator[str]:
     row = found.row
     yield f"{row.full_name}: {found.rank.score:g} of 100"
+    if row.state in store.AWAY:
+        yield f"  it {store.AWAY[row.state]}"
     yield f"  {found.rank.shut_out or row.description}".rstrip()
     about = [f"a fork of {found.parent_name}"] if found.parent_name else []
     about += [f"pushed {row.pushed_at:%Y-%m-%d}" if row.pushed_at else "never pushed to"]
-    about += [f"{row.stars} stars", f"tier {row.tier}"]
+    about += [counted(row.stars, "star"), f"tier {row.tier}"]
     yield f"  {', '.join(about)}"
     for points, why in found.rank.points:
         yield f"  {points:+5.1f}  {why}"
     yield from _by_git(found)
+    if found.latest:
+        yield f"latest release: {found.latest}"
     if found.release:
         yield f"made by a person, or with files: {found.release}"
     if found.named_in:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
@@ -14,6 +13,8 @@ from pydantic_core import ErrorDetails
 from jobs.errors import UsageError, did_you_mean
 from jobs.git_names import is_pull
 from jobs.scenarios import SCENARIOS
+from scout.model_reading import wrong_model
+from scout.problem import Problem
 from scout.toml_lines import line_of
 from scout.watchlist import (
     HUB_FILE,
@@ -30,6 +31,9 @@ from scout.watchlist import (
 SHIPPED = Path(__file__).parent / "watchlists"
 SIZE_LIMIT_BYTES = 1024 * 1024
 CONTEXT_TOKENS = range(256, 2_097_153)
+MOST_TOLD = 20
+SEE_GUIDE = "docs/watchlist.md says what each key takes"
+NO_PARENT = "no other engine is watched: add that one first, or leave parent out"
 
 _TABLES: dict[tuple[str, ...], type[BaseModel]] = {
     (): WatchList,
@@ -39,15 +43,6 @@ _TABLES: dict[tuple[str, ...], type[BaseModel]] = {
     ("models",): HubWatchEntry,
     ("stack",): StackEntry,
 }
-
-
-@dataclass(frozen=True)
-class Problem:
-    """One thing that is wrong, where, and what would be right."""
-
-    path: tuple[str | int, ...]
-    says: str
-    advice: str = ""
 
 
 def shipped(name: str) -> Path:
@@ -64,13 +59,16 @@ def load(path: Path) -> WatchList:
         with path.open("rb") as file:
             content = file.read(SIZE_LIMIT_BYTES + 1)
         if len(content) > SIZE_LIMIT_BYTES:
-            raise UsageError(f"{path} is no watch list: it is larger than 1 MiB")
+            raise UsageError(
+                f"{path} is no watch list: it is larger than 1 MiB",
+                advice="split it: several lists add up",
+            )
         text = content.decode("utf-8")
     except OSError as error:
         names = [found.stem for found in SHIPPED.glob("*.toml")]
         raise UsageError(
             f"the watch list {path} cannot be read: {error.strerror}",
-            advice=f"shipped ones are {', '.join(sorted(names))}",
+            advice=_nearest_list(path, names),
         ) from error
     except UnicodeDecodeError as error:
         raise UsageError(
@@ -95,9 +93,20 @@ def parse(text: str, name: str) -> WatchList:
         return watch_list
     placed = sorted(((line_of(text, p.path), p) for p in problems), key=lambda pair: pair[0])
     line, first = placed[0]
-    others = len({number for number, _ in placed}) - 1
-    more = f" (and {others} more)" if others else ""
-    raise UsageError(f"{name}, line {line}: {first.says}{more}", advice=first.advice)
+    others = {number: problem for number, problem in reversed(placed) if number != line}
+    more = f" (and {len(others)} more)" if others else ""
+    told = [f"{name}, line {line}: {first.says}{more}"]
+    shown = sorted(others.items())[: MOST_TOLD - 1]
+    told += [f"  line {at}: {each.says}; {each.advice or SEE_GUIDE}" for at, each in shown]
+    raise UsageError("\n".join(told), advice=first.advice or SEE_GUIDE)
+
+
+def _nearest_list(path: Path, names: Sequence[str]) -> str:
+    shipped_ones = f"shipped lists are {', '.join(sorted(names))}"
+    if path.name != str(path):
+        return f"check the path; {shipped_ones}"
+    near = did_you_mean(path.name, names)
+    return f"{near} {shipped_ones}" if near.startswith("did you") else shipped_ones
 
 
 def _syntax(text: str, name: str, error: Exception) -> UsageError:
@@ -125,7 +134,8 @@ def _problem(detail: ErrorDetails) -> Problem:
         given = str(detail["input"])[:80]
         return Problem(loc, f"{_where(loc)} cannot be {given!r}", did_you_mean(given, words))
     says = str(detail["ctx"]["error"]) if detail["type"] == "value_error" else detail["msg"]
-    return Problem(loc, f"{_where(loc)}: {says[:1].lower()}{says[1:]}")
+    advice = getattr(detail.get("ctx", {}).get("error"), "advice", "")
+    return Problem(loc, f"{_where(loc)}: {says[:1].lower()}{says[1:]}", advice)
 
 
 def _where(loc: Sequence[str | int]) -> str:
@@ -147,6 +157,8 @@ def _impossible(watch: WatchList) -> Iterator[Problem]:
                 )
     for at, engine in enumerate(watch.engines):
         yield from _wrong_engine(watch, at, engine)
+    for at, model in enumerate(watch.models):
+        yield from wrong_model(("model", at), model)
     for at, stack in enumerate(watch.stacks):
         yield from _wrong_stack(watch, at, stack)
 
@@ -208,7 +220,7 @@ def _wrong_parent(watch: WatchList, at: int, engine: EngineEntry) -> Iterator[Pr
         yield Problem(
             place,
             f"unknown engine {engine.parent!r}",
-            did_you_mean(str(engine.parent), parents.keys() - {engine.name}),
+            did_you_mean(str(engine.parent), parents.keys() - {engine.name}, none=NO_PARENT),
         )
         return
     seen, above = {engine.name}, parents[engine.name]
@@ -228,7 +240,7 @@ def _wrong_stack(watch: WatchList, at: int, stack: StackEntry) -> Iterator[Probl
         yield Problem(
             (*here, "engine"),
             f"unknown engine {stack.engine!r}",
-            did_you_mean(stack.engine, engines),
+            did_you_mean(stack.engine, engines, none="add an [[engine]] of that name"),
         )
     models = {model.name: model for model in watch.models}
     for role in ("target", "drafter", "mmproj"):
@@ -240,17 +252,21 @@ def _wrong_stack(watch: WatchList, at: int, stack: StackEntry) -> Iterator[Probl
                 (*here, role), f"{name!r} is a {models[name].role}, not a {role}", "swap the files"
             )
         elif name not in models and not HUB_FILE.fullmatch(name):
-            yield Problem((*here, role), f"unknown model {name!r}", did_you_mean(name, models))
+            advice = did_you_mean(name, models, none="add a [[model]] of that name")
+            yield Problem((*here, role), f"unknown model {name!r}", advice)
     for key, value in stack.intent.items():
         place = (*here, "intent", key)
         if key not in INTENTS:
             yield Problem(place, f"unknown intent {key[:80]!r}", did_you_mean(key, INTENTS))
         elif key in ("context", "batch", "ubatch") and not isinstance(value, int):
-            yield Problem(place, f"{key} is a number of tokens, not {value!r}")
+            says = f"{key} is a number of tokens, not {value!r}"
+            yield Problem(place, says, f"write {key} = 4096, without quotes")
         elif key == "context" and value not in CONTEXT_TOKENS:
-            yield Problem(place, f"context {value} is not between 256 and 2097152 tokens")
+            says = f"context {value} is not between 256 and 2097152 tokens"
+            yield Problem(place, says, "choose a number in between")
         elif key in ("batch", "ubatch") and isinstance(value, int) and not 1 <= value <= 65536:
-            yield Problem(place, f"{key} {value} is not between 1 and 65536 tokens")
+            says = f"{key} {value} is not between 1 and 65536 tokens"
+            yield Problem(place, says, "choose a number in between")
     scenarios = [*SCENARIOS, *LATER_SCENARIOS]
     for number, scenario in enumerate(stack.scenarios):
         if scenario not in scenarios:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from types import MappingProxyType
 
-from jobs.git_names import short_name
 from jobs.git_network import TAG
 from scout.absorbed_news import facts_of, when
+from scout.branch_news import branch_news, stale_news
 from scout.push_news import push_news
 from scout.ref_values import Place, RefNews, View, keys_of
 
@@ -23,23 +23,30 @@ TOLD_LIMIT = 200  # events of one repository at one look; more is no news but a 
 
 
 def ref_news(
-    place: Place, known: Mapping[str, str], seen: Mapping[str, str], view: View
+    place: Place,
+    known: Mapping[str, str],
+    seen: Mapping[str, str],
+    view: View,
+    *,
+    lost: Mapping[str, str] = MappingProxyType({}),
 ) -> list[RefNews]:
     """News of a repository, watched branches first; a repository seen first has none.
 
+    `lost` are branches that were there once, and the commits they were last seen at.
+
     At most `TOLD_LIMIT` of them, however many refs moved; one more says how many refs were left.
     """
-    if not known:
+    if not known and not lost:
         return []
     moved = [ref for ref in {**known, **seen} if _is_news(ref, known.get(ref), seen.get(ref))]
     moved.sort(key=lambda ref: (ref not in place.watched, ref.startswith(TAG), ref))
     news: list[RefNews] = []
     for at, ref in enumerate(moved):
-        found = _one(place, ref, known.get(ref), seen.get(ref), view)
+        found = _one(place, ref, known.get(ref), seen.get(ref), view, lost.get(ref))
         if len(news) + len(found) > TOLD_LIMIT:
             return [*news, _flood(place, moved, known, seen, told=at)]
         news += found
-    return news
+    return [*news, *stale_news(place, known, seen, view)]
 
 
 def _is_news(ref: str, before: str | None, after: str | None) -> bool:
@@ -48,12 +55,12 @@ def _is_news(ref: str, before: str | None, after: str | None) -> bool:
 
 
 def _one(
-    place: Place, ref: str, before: str | None, after: str | None, view: View
+    place: Place, ref: str, before: str | None, after: str | None, view: View, lost: str | None
 ) -> list[RefNews]:
     if ref.startswith(TAG):
         return [_tag(place, ref, before, after or "", view)]
     if before is None or after is None:
-        return [_branch(place, ref, before or after or "", view, gone=after is None)]
+        return branch_news(place, ref, before, after, view, lost)
     return push_news(place, ref, before, after, view)
 
 
@@ -89,26 +96,10 @@ def _tag(place: Place, ref: str, before: str | None, after: str, view: View) -> 
     }
     verb = "moved" if before else "created"
     return RefNews(
-        f"tag_{verb}",
+        "tag_moved" if before else "tag_created",
         key,
         f"{place.engine}: tag {name} {verb} at {after[:9]}",
         facts_of(place, facts),
         happened_at=None if before else when(view.graph, after),
-        former=former,
-    )
-
-
-def _branch(place: Place, ref: str, oid: str, view: View, *, gone: bool) -> RefNews:
-    """A watched branch that appears is built; what it stands on is not told as new."""
-    verb, end = ("deleted", "del") if gone else ("created", "new")
-    key, former = keys_of("branch", f"{ref}:{oid}:{end}", place.names)
-    facts: dict[str, Any] = {"ref": ref, "oid": oid}
-    return RefNews(
-        f"branch_{verb}",
-        key,
-        f"{place.engine}: branch {short_name(ref)} {verb} at {oid[:9]}",
-        facts_of(place, facts),
-        revision=oid if ref in place.watched and not gone else None,
-        happened_at=None if gone else when(view.graph, oid),
         former=former,
     )

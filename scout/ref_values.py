@@ -8,6 +8,7 @@ from datetime import datetime
 from itertools import product
 from typing import Any
 
+from scout.event_kinds import EventKind
 from scout.graph import Graph, Reach, Triple
 
 Names = tuple[str, ...]
@@ -70,7 +71,8 @@ class View:
     """All that a repository's news is judged by."""
 
     graph: Graph
-    changed_paths: Callable[[Sequence[str]], Collection[str]]
+    changed_paths: Callable[[Sequence[str]], Collection[str] | None]
+    """None where the paths are too many to be named."""
     upstream: Upstream | None = None
     neighbours: Sequence[Neighbour] = ()
 
@@ -82,7 +84,7 @@ class RefNews:
     It is old news where an event of one of the `former` keys was told.
     """
 
-    kind: str
+    kind: EventKind
     key: str
     title: str
     facts: Mapping[str, Any] = field(default_factory=dict)

@@ -18,16 +18,20 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from jobs.db import reading, writing
-from jobs.errors import ScoutError
+from jobs.errors import ScoutError, Transient
 from jobs.git import repo_url
-from jobs.git_names import short_name
+from jobs.git_names import full_name, short_name
 from jobs.git_network import Held, held_by
+from jobs.sightings import SourceStateRow
 from jobs.store import catalog, refs
+from jobs.tables import EventRow
 from scout import neighbours
+from scout.branch_news import default_news
 from scout.capability_news import capability_news
 from scout.history import History
 from scout.kinship import Kin, elders_first, kindred, root_of
 from scout.ref_news import ref_news
+from scout.ref_troubles import failed, is_in_doubt, missing, named_by_another, not_asked
 from scout.ref_values import Place, RefNews, View
 from scout.sources.base import RefSource, RefsSeen, Watched
 from scout.sources.registry import REF_SOURCES
@@ -35,6 +39,9 @@ from scout.watch import Summary, Trouble
 
 SOURCE = "git_refs"
 SCHEMA_VERSION = 1
+LOOKS_SECONDS = 600.0
+"""How long one round may look: all looks end before news is judged, and one slow server must not
+keep the news of all others."""
 LOOKS_AT_ONCE = 8
 """Lists asked for at the same time: most of a look is waiting for the other side."""
 _log = structlog.get_logger(__name__)
@@ -51,6 +58,15 @@ class _Round:
     sources: Mapping[str, RefSource]
     token: SecretStr | None
     held: Mapping[int, Held]
+    started: datetime
+
+    def tick(self) -> None:
+        """Ends a look once the round's time for looking is over."""
+        if (self.now() - self.started).total_seconds() > LOOKS_SECONDS:
+            raise Transient(
+                f"it did not answer within the {LOOKS_SECONDS:g} s of the round",
+                advice="it is asked again later",
+            )
 
 
 @dataclass(frozen=True)
@@ -68,36 +84,48 @@ def watch_refs(
     network: Path,
     now: Callable[[], datetime],
     sources: Mapping[str, RefSource] = REF_SOURCES,
+    force: bool = False,
     on_look: Callable[[str], None] | None = None,
     token: SecretStr | None = None,
 ) -> Summary:
-    """Look at every engine that has a repository once and record what moved."""
-    this = _Round(database, history, network, now, sources, token, held_by(network))
-    waiting = _prepare(this)
+    """Look at every engine that has a repository once and record what moved.
+
+    One that gave no answer waits longer each time, except with `force`.
+    """
+    this = _Round(database, history, network, now, sources, token, held_by(network), now())
+    put_off = _prepare(this)
+    waiting = {} if force else put_off
     with reading(database) as session:
         kin = kindred(session)
     seen: dict[str, Mapping[str, str]] = {}
-    troubles = [
-        Trouble(name, "its repository did not answer", f"it is asked again after {at:%H:%M} UTC")
-        for name, at in waiting.items()
+    new: list[RefNews] = []
+    troubles = [not_asked(name, state) for name, state in waiting.items()]
+    troubles += [taken for each in kin.values() if (taken := named_by_another(each))]
+    asked = [
+        name for name in elders_first(kin) if name not in waiting and not is_in_doubt(kin[name])
     ]
-    asked = [name for name in elders_first(kin) if name not in waiting]
     for name, look in _looks(this, [kin[name] for name in asked], on_look):
         try:
-            kin[name], seen[name] = _note(this, kin[name], look.result())
+            kin[name], seen[name], told = _note(this, kin[name], look.result())
+            new += told
+            troubles += [lacking] if (lacking := missing(kin[name], seen[name])) else []
         except Exception as error:
-            troubles.append(_trouble(name, error))
+            troubles.append(failed(name, error))
             with writing(database) as session:
-                refs.note_failure(session, _key(kin[name]), now())
+                refs.note_failure(session, _key(kin[name]), now(), why=troubles[-1].message)
+    told, more, unjudged = _tell(this, kin, seen)
+    new += told
     with writing(database) as session:
-        refs.note_answers(session, [_key(kin[name]) for name in seen], now())
-    new, more = _tell(this, kin, seen)
+        judged = [_key(kin[name]) for name in seen if name not in unjudged]
+        refs.note_answers(session, judged, now())
+        for name, why in unjudged.items():
+            refs.note_failure(session, _key(kin[name]), now(), why=why)
     looked = {name: _heads(kin[name], commits) for name, commits in seen.items()}
     return Summary(looked, tuple(new), (*troubles, *more))
 
 
-def _prepare(this: _Round) -> dict[str, datetime]:
-    """Give every repository its row; those that failed of late, and when they are asked again."""
+def _prepare(this: _Round) -> dict[str, SourceStateRow]:
+    """Give every repository its row; what is known of those that failed of late."""
     waiting = {}
     with writing(this.database) as session:
         for row in catalog.engines(session):
@@ -106,7 +134,7 @@ def _prepare(this: _Round) -> dict[str, datetime]:
             place = refs.repository_of(session, row, this.now())
             state = refs.source_state(session, _key_of(place.id or 0), this.now())
             if state.retry_at is not None and state.retry_at > this.now():
-                waiting[row.name] = state.retry_at
+                waiting[row.name] = state
     return waiting
 
 
@@ -131,49 +159,61 @@ def _looks(
 
 
 def _look(this: _Round, source: RefSource, kin: Kin) -> _Look:
+    this.tick()
     watched = _watched(kin)
     found = source.look(
         watched,
         network=this.network,
         number=kin.repository,
         held=this.held.get(kin.repository),
+        tick=this.tick,
         token=this.token,
     )
-    default = kin.default_branch or source.default_branch(watched, token=this.token)
+    default = kin.default_branch
+    if default is None or full_name(default) not in found.commits:
+        default = source.default_branch(watched, tick=this.tick, token=this.token) or default
     return _Look(found, default)
 
 
-def _note(this: _Round, kin: Kin, look: _Look) -> tuple[Kin, Mapping[str, str]]:
+def _note(this: _Round, kin: Kin, look: _Look) -> tuple[Kin, Mapping[str, str], Sequence[RefNews]]:
+    news: list[RefNews] = []
     if look.default_branch != kin.default_branch:
+        found = default_news(_place(kin), kin.default_branch, look.default_branch)
         with writing(this.database) as session:
             refs.name_default_branch(session, kin.repository, look.default_branch)
+            news += [each for each in found if _write(session, kin, each, set(), this.now())]
     if look.seen.refused:
         _log.warning("ref names refused", engine=kin.name, count=look.seen.refused)
-    return replace(kin, default_branch=look.default_branch), look.seen.commits
+    return replace(kin, default_branch=look.default_branch), look.seen.commits, news
 
 
 def _tell(
     this: _Round, kin: Mapping[str, Kin], seen: Mapping[str, Mapping[str, str]]
-) -> tuple[list[RefNews], list[Trouble]]:
+) -> tuple[list[RefNews], list[Trouble], dict[str, str]]:
+    """What is new, what failed, and of whom nothing was recorded because of that."""
     moved = [name for name in elders_first(kin) if name in seen and seen[name] != kin[name].refs]
     news: list[RefNews] = []
     troubles: list[Trouble] = []
+    unjudged: dict[str, str] = {}
     views: dict[str, View] = {}
-    known = [name for name in moved if kin[name].refs]
+    known = [name for name in moved if not kin[name].is_new]
     for root in dict.fromkeys(root_of(name, kin) for name in known):
         try:
             views |= neighbours.views(this.history, kin, seen, root, known)
         except ScoutError as error:
-            troubles.append(_trouble(root, error))
+            troubles.append(failed(root, error))
     for name in moved:
         if name in known and name not in views:
-            continue  # nothing is recorded, so that the next round can still tell it
+            # Nothing is recorded, so that a later round can still tell it.
+            unjudged[name] = "what it is judged by could not be read"
+            continue
         try:
             told = _news(this, kin[name], seen[name], views.get(name), troubles)
             news += _record(this, kin[name], seen[name], told)
         except Exception as error:
-            troubles.append(_trouble(name, error))
-    return news, troubles
+            troubles.append(failed(name, error))
+            unjudged[name] = troubles[-1].message
+    return news, troubles, unjudged
 
 
 def _news(
@@ -185,16 +225,20 @@ def _news(
 ) -> list[RefNews]:
     if view is None:
         return []
-    place = Place(kin.name, kin.repository, kin.github_id, kin.default_branch, kin.watched)
-    news = ref_news(place, kin.refs, commits, view)
+    place = _place(kin)
+    news = ref_news(place, kin.refs, commits, view, lost=kin.lost)
     for push in [each for each in news if each.revision is not None]:
         try:
             found = capability_news(place, push, this.history, url=repo_url(kin.repo))
         except ScoutError as error:
-            troubles.append(_trouble(kin.name, error))
+            troubles.append(failed(kin.name, error))
             continue
         news += [found] if found is not None else []
     return news
+
+
+def _place(kin: Kin) -> Place:
+    return Place(kin.name, kin.repository, kin.github_id, kin.default_branch, kin.watched)
 
 
 def _record(
@@ -211,9 +255,9 @@ def _record(
 
 
 def _write(session: Session, kin: Kin, news: RefNews, heads: set[str], now: datetime) -> bool:
-    if catalog.is_told(session, news.former):
-        return False
     revision_id, label = None, None
+    # A head that another watched branch still has is not replaced.
+    replaces = None if news.replaces in heads else news.replaces
     if news.revision is not None:
         branch = short_name(str(news.facts["ref"]))
         label = f"{branch}@{news.revision[:9]}"
@@ -227,7 +271,31 @@ def _write(session: Session, kin: Kin, news: RefNews, heads: set[str], now: date
             committed_at=at,
             now=now,
         ).id
-    event = catalog.add_event(
+    event = None
+    if not catalog.is_told(session, news.former):
+        event = _add(session, kin, news, revision_id, label, replaces, now)
+    if event is None and revision_id is not None:
+        catalog.plan_again(
+            session,
+            (news.key, *news.former),
+            engine_id=kin.engine_id,
+            revision_id=revision_id,
+            replaces=replaces,
+            now=now,
+        )
+    return event is not None
+
+
+def _add(
+    session: Session,
+    kin: Kin,
+    news: RefNews,
+    revision_id: int | None,
+    label: str | None,
+    replaces: str | None,
+    now: datetime,
+) -> EventRow | None:
+    return catalog.add_event(
         session,
         key=news.key,
         kind=news.kind,
@@ -242,20 +310,11 @@ def _write(session: Session, kin: Kin, news: RefNews, heads: set[str], now: date
             "subject_id": kin.repository,
             "evidence": {"url": repo_url(kin.repo), "sha": news.revision},
             "label": label,
-            # A head that another watched branch still has is not replaced.
-            "replaces": None if news.replaces in heads else news.replaces,
+            "replaces": replaces,
             "low_priority": news.low_priority,
             "facts": dict(news.facts),
         },
     )
-    return event is not None
-
-
-def _trouble(name: str, error: Exception) -> Trouble:
-    if isinstance(error, ScoutError):
-        return Trouble(name, error.message, error.advice)
-    _log.exception("source crashed", engine=name, exc_info=error)
-    return Trouble(name, f"our own fault: {error!r}", "please report this, with the log")
 
 
 def _heads(kin: Kin, commits: Mapping[str, str]) -> tuple[str, ...]:

@@ -22,15 +22,21 @@ from jobs.tables import JobRow
 from scout.candidate_rows import candidates_due
 from scout.candidates import CandidateRound, look_at_candidates
 from scout.engine_facts import keep_engine_facts
+from scout.health import note_round
 from scout.history import GitHistory
 from scout.loading import apply
 from scout.mention_watch import keep_mentions
 from scout.reading import load
 from scout.ref_watch import watch_refs
+from scout.scores import keep_scores
 from scout.standings import keep_standings
 from scout.watch import Summary, watch
 
 DEMO = "demo"
+TAKES_DEMO = (
+    f"nothing is watched: taking the shipped list {DEMO}; "
+    "to watch something else: forkscout watchlist import FILE --replace"
+)
 PACKAGES, GIT = PARTS = ("packages", "git")
 CANDIDATES, CANDIDATES_MINUTES = "candidates", 1.0
 SCHEDULE = "scout"
@@ -39,15 +45,19 @@ SCHEDULE = "scout"
 log = structlog.get_logger()
 
 
-def ensure_watchlist(database: Engine, settings: Settings) -> None:
-    """Apply the configured watch list; without one, the shipped demo where nothing is watched."""
+def ensure_watchlist(database: Engine, settings: Settings) -> str:
+    """Apply the configured watch list; without one, the shipped demo where nothing is watched.
+
+    What a person should hear of it, or nothing.
+    """
     if settings.watchlist is None:
         with reading(database) as session:
             if catalog.engines(session, retired=True):
-                return
+                return ""
     found = load(settings.watchlist or Path(DEMO))
     with writing(database) as session:
         apply(session, found, clock.now())
+    return "" if settings.watchlist else TAKES_DEMO
 
 
 def look_and_plan(
@@ -55,22 +65,32 @@ def look_and_plan(
     settings: Settings,
     *,
     parts: Collection[str] = PARTS,
+    force: bool = False,
     on_look: Callable[[str], None] | None = None,
 ) -> tuple[Summary, list[JobRow]]:
-    """Look at packages and repositories once and queue what the news asks for."""
-    ensure_watchlist(database, settings)
+    """Look at packages and repositories once and queue what the news asks for.
+
+    With `force`, also at repositories that gave no answer a moment ago.
+    """
+    if said := ensure_watchlist(database, settings):
+        log.info(said)
     summary = Summary()
     if PACKAGES in parts:
         summary = watch(database, now=clock.now, log=settings.logs / "pip.log", on_look=on_look)
+        note_round(database, PACKAGES, summary, now=clock.now())
     if GIT in parts:
-        summary = summary.joined(_look_at_git(database, settings, on_look))
+        summary = summary.joined(_look_at_git(database, settings, on_look, force=force))
     with writing(database) as session:
         jobs = plan_events(session, clock.now())
     return summary, jobs
 
 
 def _look_at_git(
-    database: Engine, settings: Settings, on_look: Callable[[str], None] | None
+    database: Engine,
+    settings: Settings,
+    on_look: Callable[[str], None] | None,
+    *,
+    force: bool,
 ) -> Summary:
     history = GitHistory(settings.network, settings.github_token)
     moves = watch_refs(
@@ -78,13 +98,16 @@ def _look_at_git(
         history=history,
         network=settings.network,
         now=clock.now,
+        force=force,
         on_look=on_look,
         token=settings.github_token,
     )
+    note_round(database, GIT, moves, now=clock.now())
     troubles = keep_standings(database, history=history, now=clock.now)
     for keep in (keep_engine_facts, keep_mentions):
         for problem in keep(database, history=history, now=clock.now):
             log.warning("ranking facts not worked out", cause=problem)
+    keep_scores(database, now=clock.now)
     return moves.joined(Summary(troubles=tuple(troubles)))
 
 
@@ -106,6 +129,9 @@ def candidates_round(station: Station) -> CandidateRound | None:
         "problems": [f"{t.engine}: {t.message}; {t.advice}".rstrip("; ") for t in found.troubles],
         "left": found.left,
     }
+    note_round(station.database, CANDIDATES, found.summary, now=clock.now())
+    if found.looked:
+        keep_scores(station.database, now=clock.now)
     with writing(station.database) as session:
         plan_events(session, clock.now())
         fleet.close_slot(session, CANDIDATES, slot, {"state": "done", **outcome})

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.text import Text
 
 from jobs.config import Settings
 from jobs.db import open_database
 from jobs.submit import ring_for
-from jobs.terminal import printable
+from jobs.terminal import counted, json_text, printable
+from scout import status_cli
+from scout.github.answers import advice_for
 from scout.glance import Glance, glance
 
 app = typer.Typer(no_args_is_help=True, help="Look for what is new.")
+app.add_typer(status_cli.app)
 
 SOURCE_HELP = (
-    "only one source: packages, git, candidates, github (all of it), github_repositories, "
-    "github_releases, github_pulls, github_issues, github_linked, github_forks, github_census, "
-    "github_pushes, github_search"
+    "one source and what it builds on: packages, git, candidates, github (all of it), "
+    "github_repositories, github_releases, github_pulls, github_issues, github_linked, "
+    "github_forks, github_census, github_pushes, github_search"
 )
+_OF_GITHUB = re.compile(r".* \((github_\w+)\)")
 
 
 @app.callback()
@@ -35,22 +43,20 @@ def run(
     """Look at every watched engine once, record what is new and queue what it asks for.
 
     Packages first, then git, then what is due on GitHub where a token is set; a source that is
-    named is looked at whether it is due or not. Example: forkscout scout run --source github_forks
+    named is looked at whether it is due or not. What GitHub's sources ask about is told by
+    github_repositories, and what github_forks and github_pushes tell by github_census too, so
+    these come first. Example: forkscout scout run --source github_forks
     """
     settings = Settings()
     database = open_database(settings)
     try:
-        seen = glance(
-            database,
-            settings,
-            source,
-            on_look=lambda name: typer.echo(f"looking at {printable(name)} ...", err=True),
-        )
+        with _progress() as on_look:
+            seen = glance(database, settings, source, on_look=on_look, on_note=_note)
         unserved = ring_for(settings, database, list(seen.jobs))
     finally:
         database.dispose()
     if as_json:
-        typer.echo(json.dumps(seen.as_json(), indent=2, default=str, allow_nan=False))
+        typer.echo(json_text(seen.as_json()))
     else:
         _tell(seen)
         if unserved:
@@ -60,23 +66,62 @@ def run(
         raise typer.Exit(1)
 
 
+def _note(text: str) -> None:
+    typer.echo(printable(text), err=True)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str], None]]:
+    """On a terminal one line that changes; elsewhere a line for each engine and each source."""
+    console = Console(stderr=True)
+    if console.is_terminal:
+        with console.status("looking around ...") as status:
+            yield lambda name: status.update(Text(f"looking at {printable(name)} ..."))
+        return
+    told: set[str] = set()
+
+    def tell(name: str) -> None:
+        found = _OF_GITHUB.fullmatch(name)
+        what = found[1] if found else "candidates" if "/" in name else printable(name)
+        if what not in told:
+            told.add(what)
+            _note(f"looking at {what} ...")
+
+    yield tell
+
+
 def _tell(seen: Glance) -> None:
     for name, labels in seen.summary.looked.items():
         typer.echo(printable(f"{name}: {', '.join(labels) or 'nothing offered'}"))
     if seen.github is not None:
         found = seen.github
-        typer.echo(f"GitHub: looked at {found.looked} places with {found.requests} requests")
+        places = counted(found.looked, "place")
+        typer.echo(f"GitHub: looked at {places} with {counted(found.requests, 'request')}")
     for each in seen.new:
         typer.echo(printable(f"new: {each['title']}"))
     for name in seen.summary.unwatched:
         typer.echo(f"{name}: its repository is not watched yet, bench a commit of it by hand")
     for trouble in seen.troubles:
-        typer.echo(printable(f"{trouble['engine']}: {trouble['message']}"), err=True)
+        _note(f"{trouble['engine']}: {trouble['message']}")
         if trouble["advice"]:
-            typer.echo(printable(f"  {trouble['advice']}"), err=True)
-    for line in (*(seen.github.waiting if seen.github else ()), *seen.remarks):
-        typer.echo(printable(line), err=True)
+            _note(f"  next: {trouble['advice']}")
+    for sources, why in _waits(seen):
+        _note(f"{sources}: {why}")
+        if advice := advice_for(why):
+            _note(f"  next: {advice}")
+    for line in seen.remarks:
+        _note(line)
     if not seen.new:
         typer.echo("nothing new")
     for job in seen.jobs:
         typer.echo(f"queued job {job.id}: {printable(job.title)}")
+
+
+def _waits(seen: Glance) -> Iterator[tuple[str, str]]:
+    """Sources that were not asked, and why; those that wait for the same in one line."""
+    found: dict[str, list[str]] = {}
+    for line in seen.github.waiting if seen.github else ():
+        source, _, why = line.partition(": ")
+        found.setdefault(why, []).append(source)
+    for why, sources in found.items():
+        yield ", ".join(sources), why

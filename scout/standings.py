@@ -20,6 +20,7 @@ from jobs.errors import Permanent, ScoutError
 from jobs.git import repo_url
 from jobs.store import catalog
 from jobs.store.standings import keep_standing, standings
+from jobs.terminal import json_text
 from scout.capability import SHOWN_LIMIT, SOURCES, Capability, read_capability
 from scout.family import family_of
 from scout.history import History
@@ -120,25 +121,29 @@ def _keep(
     now: datetime,
     digest: str,
 ) -> list[Trouble]:
-    descents = family_of(root, kin, history, now=now)
+    descents = {
+        each: (each.branch or "", each.head)
+        for each in family_of(root, kin, history, now=now)
+        if each.head is not None
+    }
     troubles: list[Trouble] = []
     read: dict[str, _Read | _Unread] = {}
-    for descent in descents:
-        found = _read(kin[descent.engine], descent, history)
+    for descent, (_, head) in descents.items():
+        found = _read(kin[descent.engine], descent, head, history)
         read[descent.engine] = found
         if isinstance(found, _Unread):
             troubles.append(Trouble(descent.engine, found.why, "it is read again at the next look"))
     lacking = any(isinstance(each, _Unread) and each.passing for each in read.values())
     with writing(database) as session:
         catalog.lock_engine(session, kin[root].engine_id)
-        for descent in descents:
+        for descent, (branch, head) in descents.items():
             keep_standing(
                 session,
                 kin[descent.engine].repository,
-                branch=descent.branch,
-                head=descent.head,
+                branch=branch,
+                head=head,
                 now=now,
-                descent=json.loads(json.dumps(asdict(descent), default=str)),
+                descent=json.loads(json_text(asdict(descent))),
                 capability=_capability(descent, read),
                 # Where something could not be read, the whole chain is looked at again.
                 chain="" if lacking else digest,
@@ -146,10 +151,10 @@ def _keep(
     return troubles
 
 
-def _read(kin: Kin, descent: Descent, history: History) -> _Read | _Unread:
+def _read(kin: Kin, descent: Descent, head: str, history: History) -> _Read | _Unread:
     upstream = descent.from_upstream
     base = None if upstream is None else upstream.merge_base
-    commits = [descent.head] if base is None else [descent.head, base]
+    commits = [head] if base is None else [head, base]
     try:
         texts = history.read_files(
             repo_url(kin.repo), [(commit, path) for commit in commits for path in SOURCES]

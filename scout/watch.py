@@ -25,11 +25,15 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class Trouble:
-    """An engine that could not be looked at, why, and what to do."""
+    """An engine that could not be looked at, why, and what to do.
+
+    That `of_a_stranger`, a fork which nobody builds, is said and fails no look.
+    """
 
     engine: str
     message: str
     advice: str = ""
+    of_a_stranger: bool = False
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from packaging.version import InvalidVersion, Version
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, StrictStr
 
+from jobs.hub_names import MOST_SHARDS, checked_commit, checked_file, checked_repo
 from jobs.model import RIG_NAME
 from jobs.pip import PACKAGE_NAME
 
@@ -16,38 +17,63 @@ DRIVEN_FAMILIES = ("llama.cpp", "xllamacpp")
 MADE_WAYS = ("cmake", "wheel")
 INTENTS = ("speculation", "kv", "context", "batch", "ubatch", "vision")
 LATER_SCENARIOS = ("ladder",)
+REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/(?!\.{1,2}$)[\w.-]{1,100}", re.ASCII)
 HUB_FILE = re.compile(r"[\w.-]+/[\w.-]+:[\w.-]+", re.ASCII)
 
 
-def _shaped(pattern: str, says: str) -> Callable[[str], str]:
+class Misshapen(ValueError):
+    """A text that is not what its key takes, and what to write instead."""
+
+    def __init__(self, says: str, advice: str) -> None:
+        self.advice = advice
+        super().__init__(says)
+
+
+def _shaped(pattern: str, says: str, write: str) -> Callable[[str], str]:
     compiled = re.compile(pattern, re.ASCII)
 
     def check(text: str) -> str:
         if not compiled.fullmatch(text):
-            raise ValueError(f"{text[:80]!r} is not {says}")
+            raise Misshapen(f"{text[:80]!r} is not {says}", f"write {write}")
         return text
 
     return check
+
+
+def _repository(text: str) -> str:
+    """An owner/name; an address is refused with the owner/name that stands in it."""
+    if not REPOSITORY.fullmatch(text):
+        inside = re.match(
+            r"(?:https?://|git@)[^/:]+[/:]([^/\s]+/[^/\s?#]+?)(?:\.git)?(?:[/?#]|$)", text
+        )
+        named = inside[1] if inside and REPOSITORY.fullmatch(inside[1]) else "ggml-org/llama.cpp"
+        like = "" if inside else ", for example"
+        raise Misshapen(f"{text[:80]!r} is not an owner/name", f"write{like} {named}")
+    return text
 
 
 def _version(text: str) -> str:
     try:
         Version(text)
     except InvalidVersion:
-        raise ValueError(f"{text[:80]!r} is not one exact version") from None
+        raise Misshapen(f"{text[:80]!r} is not one exact version", "write one as 1.2.3") from None
     return text
 
 
 def _branch(text: str) -> str:
     wrong = re.search(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|^[-/.]|[/.]$|\.lock(/|$)", text)
     if wrong or not text or len(text) > 200:
-        raise ValueError(f"{text[:80]!r} is not the name of a branch")
+        raise Misshapen(
+            f"{text[:80]!r} is not the name of a branch", "write it as git does, as master"
+        )
     return text
 
 
 def _one_line(text: str) -> str:
     if re.search(r"[\x00-\x1f\x7f]", text) or len(text) > 4000:
-        raise ValueError("holds control characters or is too long for one line")
+        raise Misshapen(
+            "holds control characters or is too long for one line", "write one line of plain text"
+        )
     return text
 
 
@@ -57,22 +83,28 @@ Name = Annotated[
         _shaped(
             r"[A-Za-z0-9][A-Za-z0-9._:+-]{0,79}",
             "a name of letters, digits and . _ : + - (80 at most)",
+            "one as my-fork",
         )
     ),
 ]
 RigName = Annotated[
     str,
-    AfterValidator(_shaped(RIG_NAME.pattern, "a rig's name of letters, digits and _ -")),
-]
-Repository = Annotated[
-    str,
     AfterValidator(
-        _shaped(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/(?!\.{1,2}$)[\w.-]{1,100}", "an owner/name")
+        _shaped(RIG_NAME.pattern, "a rig's name of letters, digits and _ -", "one as cpu")
     ),
 ]
-Package = Annotated[str, AfterValidator(_shaped(PACKAGE_NAME.pattern, "a package name"))]
+Repository = Annotated[str, AfterValidator(_repository)]
+Package = Annotated[
+    str,
+    AfterValidator(
+        _shaped(PACKAGE_NAME.pattern, "a package name", "it as the package index spells it")
+    ),
+]
 Sha256 = Annotated[
-    str, AfterValidator(_shaped(r"[0-9a-f]{64}", "a sha256 of 64 lower-case hex digits"))
+    str,
+    AfterValidator(
+        _shaped(r"[0-9a-f]{64}", "a sha256 of 64 lower-case hex digits", "what sha256sum prints")
+    ),
 ]
 FileName = Annotated[
     str,
@@ -80,6 +112,7 @@ FileName = Annotated[
         _shaped(
             rf"{HUB_FILE.pattern}|[A-Za-z0-9][A-Za-z0-9._:+-]{{0,79}}",
             "a model's name, or an owner/repository:file of the hub",
+            "the name of a [[model]] of this list",
         )
     ),
 ]
@@ -87,16 +120,32 @@ HubWatch = Annotated[
     str,
     AfterValidator(
         _shaped(
-            r"(author|repo|search|base):[\w./ -]{1,100}", "author:, repo:, search: or base: words"
+            r"(author|repo|search|base):[\w./ -]{1,100}",
+            "author:, repo:, search: or base: words",
+            "one as author:ggml-org",
         )
     ),
 ]
-CudaArch = Annotated[str, AfterValidator(_shaped(r"[0-9]{2,3}[af]?", "a CUDA architecture as 120"))]
+HubRepository = Annotated[str, AfterValidator(checked_repo)]
+HubFileName = Annotated[str, AfterValidator(checked_file)]
+HubRevision = Annotated[str, AfterValidator(checked_commit)]
+CudaArch = Annotated[
+    str,
+    AfterValidator(
+        _shaped(r"[0-9]{2,3}[af]?", "a CUDA architecture as 120", "its number without a dot")
+    ),
+]
 EnvName = Annotated[
-    str, AfterValidator(_shaped(r"[A-Za-z_][A-Za-z0-9_]{0,99}", "a variable's name"))
+    str,
+    AfterValidator(
+        _shaped(r"[A-Za-z_][A-Za-z0-9_]{0,99}", "a variable's name", "letters, digits and _")
+    ),
 ]
 IntentText = Annotated[
-    StrictStr, AfterValidator(_shaped(r"[A-Za-z0-9][A-Za-z0-9._:+-]{0,63}", "a plain word"))
+    StrictStr,
+    AfterValidator(
+        _shaped(r"[A-Za-z0-9][A-Za-z0-9._:+-]{0,63}", "a plain word", "one word as q8_0")
+    ),
 ]
 Line = Annotated[str, AfterValidator(_one_line)]
 Role = Literal["target", "drafter", "mmproj"]
@@ -132,12 +181,19 @@ class EngineEntry(_Table):
 
 
 class ModelEntry(_Table):
-    """`[[model]]`: one weight file, known by its sha256."""
+    """`[[model]]`: one weight, known by its sha256, in a package or on the model hub.
+
+    `shards` are the digests of its files where it comes in several; `sha256` is then theirs.
+    """
 
     name: Name
-    package: Package
-    version: Annotated[str, AfterValidator(_version)]
+    package: Package | None = None
+    version: Annotated[str, AfterValidator(_version)] | None = None
+    repo: HubRepository | None = None
+    file: HubFileName | None = None
+    revision: HubRevision | None = None
     sha256: Sha256
+    shards: Annotated[tuple[Sha256, ...], Field(strict=False, max_length=MOST_SHARDS)] = ()
     size_bytes: Annotated[int, Field(ge=1, le=2**44)] | None = None
     role: Role = "target"
     model_class: Name
@@ -189,7 +245,7 @@ class WatchList(_Table):
         known = {model.name for model in self.models}
         files = [name for name in (stack.target, stack.drafter, stack.mmproj) if name]
         if missing := [name for name in files if name not in known]:
-            return f"weights from the hub come later ({missing[0]})"
+            return f"weights from the hub need a [[model]] of that name ({missing[0]})"
         if stack.drafter or stack.mmproj:
             return "drafters and projectors come later"
         if later := [name for name in stack.scenarios if name in LATER_SCENARIOS]:
@@ -202,7 +258,7 @@ class WatchList(_Table):
         notes = []
         for engine in self.engines:
             if obstacle := self.engine_obstacle(engine):
-                notes.append(f"engine {engine.name} is not built yet: {obstacle}")
+                notes.append(f"engine {engine.name} is watched, and not built yet: {obstacle}")
                 continue
             notes += [
                 f"engine {engine.name} is not built yet for rig {build.rig} via {build.via}"

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 from sqlalchemy import Engine
@@ -18,13 +16,21 @@ from sqlalchemy import Engine
 from jobs import clock
 from jobs.config import Settings
 from jobs.db import open_database, reading, writing
+from jobs.screen import screen
+from jobs.sightings import RepositoryRow
 from jobs.store import catalog
+from jobs.store.refs import repositories_of_engines
+from jobs.tables import EngineRow
+from jobs.terminal import json_text
 from scout import adding
 from scout.loading import apply
 from scout.reading import load
 from scout.rounds import ensure_watchlist
 
 app = typer.Typer(no_args_is_help=True, help="What is watched, built and benched.")
+
+LOOK_NOW = "now: forkscout scout run"
+"""An entry alone looks at nothing; `forkscout up` looks by itself."""
 
 File = Annotated[Path, typer.Argument(help="a TOML file, or a shipped list: demo, fork-chain")]
 Replace = Annotated[bool, typer.Option(help="retire what this list does not name")]
@@ -47,7 +53,7 @@ def _keep_up(database: Engine, settings: Settings) -> None:
 
 
 def _say_json(value: object) -> None:
-    typer.echo(json.dumps(value, indent=2, default=str, allow_nan=False))
+    typer.echo(json_text(value))
 
 
 @app.command("check")
@@ -81,17 +87,20 @@ def import_(file: File, replace: Replace = False, as_json: AsJson = False) -> No
     if as_json:
         _say_json(asdict(changes))
         return
-    for word, names in (
-        ("changed", changes.changed),
-        ("retired", tuple(f"engine {name}" for name in changes.retired)),
-        ("dropped", tuple(f"stack {name}" for name in changes.dropped)),
+    for names, became in (
+        (changes.new, "is new"),
+        (changes.changed, "changed"),
+        (tuple(f"engine {name}" for name in changes.retired), "is no longer watched"),
+        (tuple(f"stack {name}" for name in changes.dropped), "is no longer benched"),
     ):
         for name in names:
-            typer.echo(f"{word} {name}")
+            typer.echo(f"{name} {became}")
     for note in changes.not_yet:
         typer.echo(f"  {note}")
-    if not (changes.changed or changes.retired or changes.dropped):
+    if not (changes.new or changes.changed or changes.retired or changes.dropped):
         typer.echo("nothing changed")
+    elif changes.new or changes.changed:
+        typer.echo(LOOK_NOW)
 
 
 @app.command("list")
@@ -101,11 +110,13 @@ def list_(as_json: AsJson = False) -> None:
     Example: forkscout watchlist list --json
     """
     with _database() as database, reading(database) as session:
+        places = repositories_of_engines(session)
         engines = [
             {
                 "name": row.name,
                 "family": row.family,
                 "source": row.repo or row.package or "",
+                "called_now": _called_now(row, places),
                 "trust": row.trust,
                 "rigs": ", ".join(str(target["rig"]) for target in row.targets),
                 "revisions": len(catalog.revisions_of(session, row.id or 0)),
@@ -122,29 +133,46 @@ def list_(as_json: AsJson = False) -> None:
         _say_json({"engines": engines, "models": models, "stacks": stacks})
         return
     if not engines:
-        typer.echo("nothing is watched yet: forkscout watchlist import demo")
+        typer.echo(catalog.NOTHING_WATCHED)
         return
     table = Table("engine", "family", "source", "trust", "rigs", "revisions", box=None)
     for engine in engines:
         name = f"{engine['name']} (retired)" if engine["retired"] else engine["name"]
-        rest = [engine[key] for key in ("family", "source", "trust", "rigs", "revisions")]
+        source = engine["source"]
+        if engine["called_now"]:
+            source = f"{source} (called {engine['called_now']} now)"
+        rest = [engine[key] for key in ("trust", "rigs", "revisions")]
+        rest = [engine["family"], source, *rest]
         table.add_row(*(Text(str(cell)) for cell in (name, *rest)))
-    Console().print(table)
+    screen().print(table)
     typer.echo(f"models: {len(models)}, stacks: {len(stacks)}")
+
+
+def _called_now(row: EngineRow, places: Mapping[int, RepositoryRow]) -> str | None:
+    """The name its repository has today, where that is not what the watch list calls it."""
+    place = places.get(row.id or 0)
+    if row.repo is None or place is None or place.full_name.lower() == row.repo.lower():
+        return None
+    return place.full_name
 
 
 @app.command("add")
 def add(
     repo: Annotated[str, typer.Argument(metavar="OWNER/NAME", help="as GitHub spells it")],
-    name: Annotated[str, typer.Option(help="what to call it; the repository's own name")] = "",
-    parent: Annotated[str, typer.Option(help="the engine it comes from; as GitHub knows it")] = "",
+    name: Annotated[str, typer.Option(help="its name here; default: the repository's")] = "",
+    parent: Annotated[
+        str, typer.Option(help="the engine it comes from; default: as GitHub says")
+    ] = "",
     branch: Annotated[
-        list[str] | None, typer.Option(help="a branch to build; without any, the default one")
+        list[str] | None, typer.Option(help="a branch to build; default: its default one")
     ] = None,
     family: Annotated[str, typer.Option(help="how it is built, started and read")] = "",
-    trust: Annotated[str, typer.Option(help="auto, approve or never; approve")] = "",
+    trust: Annotated[
+        str,
+        typer.Option(help="auto, approve or never built; default: approve"),
+    ] = "",
     via: Annotated[str, typer.Option(help="also build it, this way: cmake")] = "",
-    rig: Annotated[str, typer.Option(help="the rig to build it for; this machine's")] = "",
+    rig: Annotated[str, typer.Option(help="the rig to build it for; default: this machine's")] = "",
     cuda_arch: Annotated[str, typer.Option(help="with --via: a CUDA architecture as 120")] = "",
     option: Annotated[
         list[str] | None, typer.Option(help="with --via: one option of the build")
@@ -178,6 +206,7 @@ def add(
     typer.echo(f"{'watching again' if added.revived else 'watching'} {added.name}")
     for note in added.not_yet:
         typer.echo(f"  {note}")
+    typer.echo(LOOK_NOW)
     typer.echo("to keep it in a watch list of your own:")
     typer.echo("")
     typer.echo(added.toml)

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from jobs.errors import UsageError
 from jobs.git import repo_url
+from jobs.store.forks import BLOCKED, KNOWN
 from jobs.store.shown_forks import (
     Ability,
     ForkDetail,
@@ -65,9 +66,16 @@ def forks(found: Forks, *, now: datetime) -> Page:
         {
             "watched": [_line(fork, now=now) for fork in found.watched],
             "others": [
-                OtherLine(fork, address(fork.full_name), words.TIER.get(fork.tier, "known by name"))
+                OtherLine(
+                    fork,
+                    address(fork.full_name, state=fork.state),
+                    words.TIER.get(fork.tier, "known by name"),
+                )
                 for fork in found.others
             ],
+            "scored_at": max(
+                (each.score.worked_out_at for each in found.others if each.score), default=None
+            ),
             "more": found.others_total - len(found.others),
             "issues": _issue_lines(found.issues),
         },
@@ -85,7 +93,7 @@ def fork(found: ForkDetail, *, now: datetime) -> Page:
         {
             "fork": shown,
             "standing": standing,
-            "address": address(shown.full_name),
+            "address": address(shown.full_name, state=shown.state),
             "chain": [_line(each, now=now, shown=shown.id) for each in found.chain],
             "figure": lineage_figure(found.chain, shown.engine),
             "staleness": words.staleness(standing, now=now) if standing else None,
@@ -100,8 +108,13 @@ def fork(found: ForkDetail, *, now: datetime) -> Page:
     )
 
 
-def address(full_name: str, tail: str = "") -> str | None:
-    """The page of a repository at GitHub; None for a name that is none, whoever gave it."""
+def address(full_name: str, tail: str = "", *, state: str = KNOWN) -> str | None:
+    """The page of a repository at GitHub; None for a name that is none, whoever gave it.
+
+    A blocked repository may not be linked to either.
+    """
+    if state == BLOCKED:
+        return None
     try:
         return f"{repo_url(full_name)}{tail}"
     except UsageError:
@@ -110,7 +123,11 @@ def address(full_name: str, tail: str = "") -> str | None:
 
 def _issue_lines(issues: Sequence[ShownIssue]) -> list[IssueLine]:
     return [
-        IssueLine(issue, address(issue.full_name, f"/issues/{issue.number}")) for issue in issues
+        IssueLine(
+            issue,
+            address(issue.full_name, f"/issues/{issue.number}", state=issue.repository_state),
+        )
+        for issue in issues
     ]
 
 

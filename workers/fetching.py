@@ -8,6 +8,7 @@ from jobs.control import Control
 from jobs.db import reading
 from jobs.payloads import FetchPayload
 from jobs.station import Record, Station
+from jobs.store import weights
 from jobs.store.leases import Lease
 from workers.errands import Errand, model_file
 from workers.headers import read_local
@@ -19,15 +20,14 @@ def fetch_model(station: Station, held: Lease, control: Control) -> Record:
     errand = Errand(station, held, control)
     with reading(station.database) as session:
         model = model_file(session, wanted.model_file_id)
-    path = errand.weights(model)
-    size_bytes = path.stat().st_size
-    header = read_local(path, check=control.check)
+    paths = errand.weights(model)
+    size_bytes = sum(path.stat().st_size for path in paths)
+    header = read_local(paths, check=control.check)
 
     def record(session: Session) -> str:
-        row = model_file(session, wanted.model_file_id)
-        row.present, row.size_bytes = True, size_bytes
-        header.put_in(row)
-        session.add(row)
+        for row in weights.say_present(session, model.sha256, size_bytes):
+            header.put_in(row)
+            session.add(row)
         return f"{size_bytes / 1e6:.0f} MB, sha256 {model.sha256[:12]} verified"
 
     return record

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from jobs.errors import Permanent, Transient
 from jobs.fit.joining import shape_from
 from jobs.fit.stored import facts_stored, shape_stored
 from jobs.gguf.facts import ModelFacts
+from jobs.gguf.header import Header
 from jobs.gguf.reader import Depth, read_header
 from jobs.gguf.reading import facts_of
 from jobs.tables import ModelFileRow
@@ -38,23 +39,19 @@ def is_unread(row: ModelFileRow) -> bool:
     return row.facts is None and row.shape is None and not row.header_fault
 
 
-def read_local(path: Path, *, check: Callable[[], None]) -> HeaderRead:
-    """The header of the file at `path`; a file that is no GGUF gives a fault and no error.
+def read_local(paths: Sequence[Path], *, check: Callable[[], None]) -> HeaderRead:
+    """The header of a model in one or several files; one that is no GGUF gives a fault, no error.
 
     `check` may raise to end the reading. Raises Transient where the disk does not answer.
     """
     facts: ModelFacts | None = None
     try:
-        with path.open("rb", buffering=0) as file:
-            header = read_header(
-                lambda offset, length: os.pread(file.fileno(), length, offset),
-                size_bytes=os.fstat(file.fileno()).st_size,
-                depth=Depth.FULL,
-                check=check,
-            )
+        header = _header(paths[0], check)
         facts = facts_of(header)
-        _refuse_part(facts)
-        return HeaderRead(facts_stored(facts), shape_stored(shape_from(header, facts)))
+        _refuse_part(facts, len(paths))
+        parts = [facts_of(_header(path, check)) for path in paths[1:]]
+        shape = shape_from(header, facts, parts=parts)
+        return HeaderRead(facts_stored(facts), shape_stored(shape))
     except OSError as fault:
         raise Transient(
             f"the model file cannot be read: {fault.strerror}", advice="Check the disk."
@@ -64,7 +61,17 @@ def read_local(path: Path, *, check: Callable[[], None]) -> HeaderRead:
         return HeaderRead(facts=facts_stored(facts) if facts else None, fault=words)
 
 
-def _refuse_part(facts: ModelFacts) -> None:
+def _header(path: Path, check: Callable[[], None]) -> Header:
+    with path.open("rb", buffering=0) as file:
+        return read_header(
+            lambda offset, length: os.pread(file.fileno(), length, offset),
+            size_bytes=os.fstat(file.fileno()).st_size,
+            depth=Depth.FULL,
+            check=check,
+        )
+
+
+def _refuse_part(facts: ModelFacts, files: int) -> None:
     count = facts.split.count if facts.split else None
-    if count is not None and count > 1:
-        raise Permanent(f"the file is one of a set of {count}, and the others were not read")
+    if count is not None and count > 1 and count != files:
+        raise Permanent(f"the file is one of a set of {count}, of which {files} are here")

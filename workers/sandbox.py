@@ -95,7 +95,10 @@ def step_environment(step: Step, marker: str, *, home: str) -> Mapping[str, str]
                 advice="Use letters, digits and underscores in the name, and plain text as value.",
             )
     if not step.argv or any("\0" in word for word in step.argv):
-        raise UsageError(f"the command of step {step.name} is empty or holds a NUL character")
+        raise UsageError(
+            f"the command of step {step.name} is empty or holds a NUL character",
+            advice="Name a program and plain arguments.",
+        )
     return {
         "PATH": STEP_PATH,
         "HOME": home,

@@ -9,12 +9,16 @@ from typing import Any, TypeVar
 from sqlmodel import Session, col, select
 
 from jobs.errors import UsageError, did_you_mean
+from jobs.hub_weights import HubWeight
 from jobs.tables import EngineRow, EventRow, ModelFileRow, RevisionRow, RigRow, StackRow
 
 Row = TypeVar("Row", EngineRow, ModelFileRow, RigRow, StackRow)
 
 SHORTEST_SHA = 7
-NOTHING_WATCHED = "nothing is watched yet: run `forkscout watchlist import demo`"
+NOTHING_WATCHED = (
+    "nothing is watched yet: `forkscout watchlist import demo` brings packages, "
+    "`forkscout watchlist import fork-chain` forks of llama.cpp"
+)
 
 
 def engines(session: Session, *, retired: bool = False) -> list[EngineRow]:
@@ -70,7 +74,12 @@ def revision_named(session: Session, engine: EngineRow, text: str) -> RevisionRo
         )
     raise UsageError(
         f"{engine.name} has no known revision {text[:80]!r}",
-        advice=did_you_mean(text, [row.label for row in known]),
+        advice=did_you_mean(
+            text,
+            [row.label for row in known],
+            none="look for revisions first: forkscout scout run",
+            listed_by="forkscout events --kind release",
+        ),
     )
 
 
@@ -133,6 +142,28 @@ def add_event(
     return row
 
 
+def plan_again(
+    session: Session,
+    keys: Collection[str],
+    *,
+    engine_id: int,
+    revision_id: int,
+    replaces: str | None,
+    now: datetime,
+) -> None:
+    """Let planning act once more on an event of this engine that was told by one of these keys.
+
+    A head that came back is told once, and is again what has to be measured.
+    """
+    query = select(EventRow).where(col(EventRow.key).in_(keys), EventRow.engine_id == engine_id)
+    row = session.exec(query.limit(1)).first()
+    if row is None:
+        return
+    row.revision_id, row.planned = revision_id, False
+    row.payload = {**row.payload, "replaces": replaces, "again_at": now.isoformat()}
+    session.add(row)
+
+
 def is_told(session: Session, keys: Collection[str]) -> bool:
     """Whether an event with one of these keys was written."""
     if not keys:
@@ -193,6 +224,27 @@ def upsert_model_file(
             advice="another file needs another name: results are kept under this one",
         )
     return _upsert(session, ModelFileRow, name, now=now, values=values)
+
+
+def model_with(session: Session, sha256: str) -> ModelFileRow | None:
+    """A weight file with that digest; the same bytes under two names are one file."""
+    query = select(ModelFileRow).where(ModelFileRow.sha256 == sha256)
+    return session.exec(query.order_by(col(ModelFileRow.id)).limit(1)).first()
+
+
+def add_hub_file(session: Session, weight: HubWeight, *, now: datetime) -> ModelFileRow:
+    """A row for a weight of the hub; a name that is taken by other bytes gets the commit."""
+    names = set(session.exec(select(ModelFileRow.name)))
+    taken = weight.name in names
+    name = f"{weight.name}@{weight.commit[:12]}" if taken else weight.name
+    values = {
+        "model_class": weight.stem,
+        "sha256": weight.sha256,
+        "source": weight.source,
+        "size_bytes": weight.size_bytes,
+    }
+    row, _ = upsert_model_file(session, name, now=now, values=values)
+    return row
 
 
 def rigs(session: Session) -> list[RigRow]:

@@ -23,6 +23,7 @@ from jobs.store.shown_forks import (
     ShownDistance,
     ShownFork,
     ShownIssue,
+    ShownScore,
     ShownSync,
     Standing,
 )
@@ -30,6 +31,8 @@ from jobs.store.standings import standings
 from jobs.tables import EngineRow, EventRow
 
 MOST_OTHERS = 200
+MOST_SCORED = 2_000
+"""Of more, only those closest by tier and stars are put in the order of their scores."""
 MOST_EVENTS = 20
 MOST_REVISIONS = 20
 
@@ -37,20 +40,29 @@ MOST_REVISIONS = 20
 def found(session: Session, *, others: int = MOST_OTHERS) -> Forks:
     """All watched repositories, the closest of the others, and the linked issues."""
     unwatched = (col(RepositoryRow.engine_id).is_(None), forks.IS_FORK)
-    rows = session.exec(
+    closest = session.exec(
         select(RepositoryRow)
         .where(*unwatched)
         .order_by(col(RepositoryRow.tier), col(RepositoryRow.stars).desc(), col(RepositoryRow.id))
-        .limit(others)
-    ).all()
+        .limit(max(others, MOST_SCORED))
+    )
+    rows = sorted(closest, key=_most_promising)[:others]
     parents = forks.known_ids(session, {row.parent_github_id or 0 for row in rows})
     total = session.exec(select(func.count()).select_from(RepositoryRow).where(*unwatched)).one()
     return Forks(
         watched=watched(session),
         others=tuple(_other(row, parents) for row in rows),
         others_total=total,
-        issues=_issues(forks.linked_issues(session)),
+        issues=_issues(session, forks.linked_issues(session)),
     )
+
+
+def _most_promising(row: RepositoryRow) -> tuple[bool, float]:
+    """The highest score first; those that have none stay as they were, behind them."""
+    found = _score(row)
+    if found is None or found.shut_out:
+        return (True, 0.0)
+    return (False, -found.score)
 
 
 def watched(session: Session) -> tuple[ShownFork, ...]:
@@ -108,7 +120,7 @@ def fork(session: Session, repository_id: int) -> ForkDetail | None:
         events_total=session.exec(select(func.count()).select_from(EventRow).where(mine)).one(),
         revisions=tuple(revisions[:MOST_REVISIONS]),
         revisions_total=len(revisions),
-        issues=_issues(forks.linked_issues(session, shown.full_name)),
+        issues=_issues(session, forks.linked_issues(session, shown.full_name)),
     )
 
 
@@ -153,6 +165,7 @@ def _fork(
         pushed_at=place.pushed_at,
         last_seen_at=place.last_seen_at,
         standing=_standing(standing) if standing and standing.descent else None,
+        score=_score(place),
     )
 
 
@@ -196,7 +209,10 @@ def _beyond(stored: Mapping[str, Any] | None) -> Beyond | None:
 
 
 def _distance(stored: Mapping[str, Any] | None) -> ShownDistance | None:
-    return None if stored is None else ShownDistance(**stored)
+    if stored is None:
+        return None
+    # Rows of earlier releases hold counts of unrelated histories too.
+    return ShownDistance(**stored) if stored["merge_base"] else ShownDistance(None, None, None)
 
 
 def _sync(stored: Mapping[str, Any] | None) -> ShownSync | None:
@@ -206,12 +222,34 @@ def _sync(stored: Mapping[str, Any] | None) -> ShownSync | None:
     return ShownSync(**{**stored, **moments})
 
 
-def _issues(rows: Iterable[LinkedIssueRow]) -> tuple[ShownIssue, ...]:
+def _issues(session: Session, rows: Iterable[LinkedIssueRow]) -> tuple[ShownIssue, ...]:
+    blocked = {
+        row.full_name.lower() for row in forks.repositories(session, states=(forks.BLOCKED,))
+    }
     return tuple(
         ShownIssue(
-            row.full_name, row.number, row.kind, row.state, row.title, row.note, row.moved_at
+            full_name=row.full_name,
+            number=row.number,
+            kind=row.kind,
+            state=row.state,
+            title=row.title,
+            note=row.note,
+            moved_at=row.moved_at,
+            repository_state=forks.BLOCKED if row.full_name.lower() in blocked else forks.KNOWN,
         )
         for row in rows
+    )
+
+
+def _score(row: RepositoryRow) -> ShownScore | None:
+    stored = row.facts.get(forks.SCORE)
+    if not stored:
+        return None
+    return ShownScore(
+        score=float(stored["score"]),
+        reasons=tuple(stored["reasons"]),
+        shut_out=str(stored["shut_out"]),
+        worked_out_at=datetime.fromisoformat(stored["worked_out_at"]),
     )
 
 
@@ -226,4 +264,5 @@ def _other(row: RepositoryRow, parents: Mapping[int, RepositoryRow]) -> OtherFor
         archived=row.archived,
         state=row.state,
         description=row.description,
+        score=_score(row),
     )

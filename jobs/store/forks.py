@@ -8,8 +8,12 @@ from datetime import datetime
 from sqlmodel import Session, col, func, or_, select, update
 
 from jobs.sightings import LinkedIssueRow, RepositoryRow
+from jobs.tables import EventRow
 
 KNOWN, GONE, BLOCKED = "known", "gone", "blocked"
+AWAY = {GONE: "is gone from GitHub", BLOCKED: "is blocked by GitHub: nobody sees it there"}
+SCORE = "rank"
+"""Where the facts of a repository keep its score: score, reasons, shut_out, worked_out_at."""
 IS_FORK = col(RepositoryRow.parent_github_id).is_not(None)
 DEEPEST = 20
 """No network is that deep; a ring of parents ends here."""
@@ -54,6 +58,15 @@ def repositories_like(session: Session, full_name: str) -> list[RepositoryRow]:
     )
 
 
+def formerly(session: Session, full_name: str) -> RepositoryRow | None:
+    """The repository that had that name before it was renamed, as the last such event tells."""
+    query = select(EventRow).where(EventRow.kind == "repo_renamed")
+    for event in session.exec(query.order_by(col(EventRow.id).desc())):
+        if str(event.payload.get("old_name", "")).lower() == full_name.lower():
+            return repository(session, int(event.payload.get("repo_id") or 0))
+    return None
+
+
 def repositories(
     session: Session, *, states: Collection[str] = (KNOWN,), closest_tier: int | None = None
 ) -> list[RepositoryRow]:
@@ -65,9 +78,13 @@ def repositories(
 
 
 def candidates(session: Session, *, furthest_tier: int, limit: int) -> list[RepositoryRow]:
-    """Forks that no engine is built from, closest tier first, then the latest push."""
+    """Forks that no engine is built from, closest tier first, then the latest push.
+
+    One whose number shows nothing is left out: its name may be a stranger's by now.
+    """
     query = select(RepositoryRow).where(
         RepositoryRow.state == KNOWN,
+        RepositoryRow.misses == 0,
         col(RepositoryRow.engine_id).is_(None),
         col(RepositoryRow.github_id).is_not(None),
         col(RepositoryRow.parent_github_id).is_not(None),

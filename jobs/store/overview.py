@@ -23,6 +23,7 @@ from jobs.store.shown import (
     ShownRevision,
     ShownWorker,
 )
+from jobs.store.source_health import outlook
 from jobs.tables import (
     BuildRow,
     EngineRow,
@@ -75,6 +76,7 @@ def queue(session: Session, *, waiting: int = 200, ended: int = 25) -> Queue:
             )
             for row in workers
         ),
+        outlook=outlook(session),
     )
 
 

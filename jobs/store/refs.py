@@ -13,6 +13,7 @@ from jobs.tables import EngineRow
 
 WATCHED_TIER = 0
 RETRY_DELAY = timedelta(minutes=15)
+FAILED_BECAUSE = "failed_because"
 RETRY_DELAY_LIMIT = timedelta(hours=24)
 
 
@@ -74,6 +75,16 @@ def refs_of(session: Session, repository_id: int) -> dict[str, str]:
     return dict(session.exec(query).all())
 
 
+def lost_branches(session: Session, repository_id: int) -> dict[str, str]:
+    """Branches that are not there any more, and the commits they were last seen at."""
+    query = select(RefRow.name, RefRow.oid).where(
+        RefRow.repository_id == repository_id,
+        col(RefRow.gone_at).is_not(None),
+        ~col(RefRow.name).startswith("refs/tags/"),
+    )
+    return dict(session.exec(query).all())
+
+
 def oids(session: Session, wanted: Iterable[tuple[int, str]]) -> dict[int, str]:
     """The commit of one named ref of each repository, where it is there."""
     place = tuple_(col(RefRow.repository_id), col(RefRow.name))
@@ -130,10 +141,12 @@ def note_answers(session: Session, keys: Collection[str], now: datetime) -> None
     session.exec(answered.values(failures=0, retry_at=None, updated_at=now))
 
 
-def note_failure(session: Session, key: str, now: datetime) -> None:
+def note_failure(session: Session, key: str, now: datetime, *, why: str = "") -> None:
     """The place gave no answer; it is asked less and less often, at least once a day."""
     row = source_state(session, key, now)
     row.failures, row.updated_at = row.failures + 1, now
     doubled = RETRY_DELAY * float(2 ** min(row.failures - 1, 10))
+    if why:
+        row.cursor = {**row.cursor, FAILED_BECAUSE: why}
     row.retry_at = now + min(doubled, RETRY_DELAY_LIMIT)
     session.add(row)

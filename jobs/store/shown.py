@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from statistics import median
 from typing import Any
 
 from jobs.model import Measurement, Validity, Verdict
+from jobs.store.source_health import Outlook
 
 
 @dataclass(frozen=True, order=True)
@@ -191,6 +192,7 @@ class Queue:
     blocked: tuple[ShownJob, ...]
     ended: tuple[ShownJob, ...]
     workers: tuple[ShownWorker, ...]
+    outlook: Outlook = field(default_factory=Outlook)
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from jobs.store.shown import ShownEvent, ShownRevision
 
 @dataclass(frozen=True)
 class ShownDistance:
-    """Commits a head has beyond another one, and lacks of it; no merge base, nothing in common."""
+    """Commits a head has beyond another one, and lacks of it; None where nothing is in common."""
 
-    ahead: int
-    behind: int
+    ahead: int | None
+    behind: int | None
     merge_base: str | None
 
 
@@ -79,6 +79,16 @@ class Standing:
 
 
 @dataclass(frozen=True)
+class ShownScore:
+    """How promising a fork is, why, and when that was found; `shut_out` says why it has none."""
+
+    score: float
+    reasons: tuple[str, ...]
+    shut_out: str
+    worked_out_at: datetime
+
+
+@dataclass(frozen=True)
 class ShownFork:
     """A watched engine with its repository; `standing` is None until its head was seen."""
 
@@ -96,6 +106,7 @@ class ShownFork:
     pushed_at: datetime | None
     last_seen_at: datetime
     standing: Standing | None
+    score: ShownScore | None = None
 
 
 @dataclass(frozen=True)
@@ -110,6 +121,7 @@ class OtherFork:
     archived: bool
     state: str
     description: str
+    score: ShownScore | None = None
 
 
 @dataclass(frozen=True)
@@ -123,6 +135,7 @@ class ShownIssue:
     title: str
     note: str
     moved_at: datetime | None
+    repository_state: str = "known"
 
 
 @dataclass(frozen=True)

@@ -217,7 +217,10 @@ def retry(session: Session, job_id: int, now: datetime) -> JobRow:
         return row
     lifecycle.check_move(State(row.state), State.QUEUED)
     if live_with_identity(session, row.identity) is not None:
-        raise UsageError(f"job {job_id} is already queued again under another number")
+        raise UsageError(
+            f"job {job_id} is already queued again under another number",
+            advice="see `forkscout jobs`",
+        )
     waits_for = [n for n in needs_of(session, job_id) if n.state != State.SUCCEEDED.value]
     row.state = (State.BLOCKED if waits_for else State.QUEUED).value
     row.blocked_by = f"job:{waits_for[0].id}" if waits_for else None
@@ -236,7 +239,10 @@ def cancel(session: Session, job_id: int, now: datetime) -> JobRow:
     """End a waiting job at once; a running one is asked to stop and ends within seconds."""
     row = _locked(session, job_id)
     if row.state not in LIVE:
-        raise UsageError(f"job {job_id} has already ended ({row.state})")
+        raise UsageError(
+            f"job {job_id} has already ended ({row.state})",
+            advice=f"see what became of it: `forkscout show {job_id}`",
+        )
     if row.state in HELD:
         row.cancel_requested = True
     else:

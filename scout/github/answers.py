@@ -96,6 +96,26 @@ def sort(status: int, headers: Mapping[str, str], text: str, *, now: datetime) -
     )
 
 
+UNREADABLE = "no readable answer"
+
+
+def advice_for(reason: str) -> str:
+    """What a person can do about a reason that an answer gave; "" where only waiting helps."""
+    if reason.startswith(UNREADABLE):
+        return "look at the network and at FORKSCOUT_GITHUB_API; it is asked again by itself"
+    if _REASONS[Limit.REFUSED] in reason or "the token is not taken" in reason:
+        return "the token is wrong or ran out: make a new one and set FORKSCOUT_GITHUB_TOKEN"
+    if _REASONS[Limit.PRIMARY] in reason:
+        return "wait; with FORKSCOUT_GITHUB_TOKEN set there are 5,000 requests an hour"
+    if _REASONS[Limit.SECONDARY] in reason:
+        return "wait; nothing is lost, it goes on by itself"
+    if re.search(r"GitHub answered 5\d\d", reason):
+        return "GitHub has trouble; it is asked again by itself"
+    if re.search(r"GitHub answered 4\d\d", reason):
+        return "check what the token may read, and FORKSCOUT_GITHUB_API"
+    return "" if "check " in reason or "see the log" in reason else "it is asked again by itself"
+
+
 _REASONS: Mapping[Limit | None, str] = {
     Limit.PRIMARY: "the hourly quota is used up",
     Limit.SECONDARY: "GitHub asked us to slow down",
@@ -134,6 +154,19 @@ def read_quota(headers: Mapping[str, str], *, now: datetime) -> Quota | None:
         now + timedelta(seconds=seconds),
         told if told in BUCKETS else "",
     )
+
+
+def read_token_end(headers: Mapping[str, str]) -> datetime | None:
+    """The moment the token ends, where GitHub tells one; it does so for those that end at all."""
+    text = headers.get("GitHub-Authentication-Token-Expiration") or ""
+    found = re.fullmatch(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) (UTC|[+-]\d{4})", text, re.ASCII)
+    if not found:
+        return None
+    zone = "+0000" if found[2] == "UTC" else found[2]
+    try:
+        return datetime.strptime(f"{found[1]} {zone}", "%Y-%m-%d %H:%M:%S %z").astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
 
 
 def primary_wait(headers: Mapping[str, str], *, now: datetime) -> float:

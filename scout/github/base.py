@@ -11,10 +11,11 @@ from sqlmodel import Session
 
 from jobs.sightings import RepositoryRow
 from jobs.store import catalog
+from scout.event_kinds import EventKind
 from scout.github.answers import Answer
 from scout.github.desk import Held
 from scout.github.governor import Tier
-from scout.github.texts import plain
+from scout.github.texts import not_after, plain
 
 SCHEMA_VERSION = 1
 TITLE_LINE = 300
@@ -49,7 +50,7 @@ class Repo:
 class Happening:
     """An event to be written once; `key` is what makes it the same one."""
 
-    kind: str
+    kind: EventKind
     key: str
     title: str
     payload: Mapping[str, Any] = field(default_factory=dict)
@@ -101,7 +102,7 @@ def record(
             },
         )
         if row is not None:
-            row.happened_at = happening.happened_at
+            row.happened_at = not_after(happening.happened_at, now)
             session.add(row)
             new.append(happening)
     return tuple(new)

@@ -19,7 +19,8 @@ from requests.adapters import HTTPAdapter
 from jobs import clock
 from jobs.errors import UsageError
 from scout.github import graphql
-from scout.github.answers import Answer, Kind, read_quota, sort
+from scout.github.addresses import checked_base, leads_on
+from scout.github.answers import UNREADABLE, Answer, Kind, read_quota, read_token_end, sort
 
 API_VERSION = "2022-11-28"
 CONNECT_SECONDS = 5.0
@@ -28,6 +29,15 @@ WHOLE_SECONDS = 60.0
 LARGEST_BODY_BYTES = 32 * 2**20
 MOST_REDIRECTS = 3
 ANONYMOUS = "anonymous"
+_FAULTS = (
+    exceptions.GitHubException,
+    requests.exceptions.RequestException,
+    urllib3.exceptions.HTTPError,
+    OSError,
+    ValueError,
+    RecursionError,
+)
+"""What the library and the network raise; a text that fits no header is a `ValueError`."""
 NO_PAGE_SIZE = 101
 """A count above 100 keeps github3 from adding a `per_page` of its own to what we ask."""
 
@@ -82,6 +92,12 @@ class _OnePage(GitHubIterator):  # type: ignore[misc]
         return items
 
 
+def _kept_etag(headers: Mapping[str, str]) -> str | None:
+    """The ETag, where it can be sent back as it came."""
+    etag = headers.get("ETag") or ""
+    return etag if re.fullmatch(r"[!-~][ -~]{0,299}", etag) and etag == etag.strip() else None
+
+
 def _unsigned(request: requests.PreparedRequest) -> requests.PreparedRequest:
     """Takes the place of the `.netrc` look-up, so that anonymous stays anonymous."""
     return request
@@ -99,13 +115,10 @@ class Client:
         now: Callable[[], datetime] = clock.now,
         read_seconds: float = READ_SECONDS,
     ) -> None:
-        self.base = base.rstrip("/")
-        if not re.match(r"https?://[^/\s]+", self.base):
-            raise UsageError(
-                f"{base[:80]!r} is no address of an API", advice="Write https://host in github_api."
-            )
+        self.base = checked_base(base)
         self.anonymous = not token
         self.identity = hashlib.sha256(token.encode()).hexdigest()[:16] if token else ANONYMOUS
+        self.token_ends_at: datetime | None = None
         self._now = now
         self._session = GitHubSession(CONNECT_SECONDS, read_seconds)
         self._session.base_url = self.base
@@ -141,26 +154,28 @@ class Client:
         page = _OnePage(
             self.address(place), self._session, many=many, params=dict(params or {}), etag=etag
         )
-        now = self._now()
         try:
-            items = tuple(page)
-        except (exceptions.GitHubException, RecursionError) as fault:
+            return self._sorted(page, tuple(page))
+        except _FAULTS as fault:
             cause = getattr(fault, "exception", fault)
             status = page.last_status or None
-            return Answer(
-                Kind.NOT_KNOWN, status, reason=f"no readable answer ({type(cause).__name__})"
-            )
-        response = page.last_response
+            return Answer(Kind.NOT_KNOWN, status, reason=f"{UNREADABLE} ({type(cause).__name__})")
+
+    def _sorted(self, page: _OnePage, items: tuple[Mapping[str, Any], ...]) -> Answer:
+        response, now = page.last_response, self._now()
+        self.token_ends_at = read_token_end(response.headers) or self.token_ends_at
         if response.status_code != 200:
             return sort(response.status_code, response.headers, response.text[:4000], now=now)
         next_url = response.links.get("next", {}).get("url")
         if next_url and not next_url.startswith(f"{self.base}/"):
             return Answer(Kind.NOT_KNOWN, 200, reason="the next page lies on another host")
+        if next_url and not leads_on(response.url, next_url):
+            return Answer(Kind.NOT_KNOWN, 200, reason="the next page does not lead on")
         return Answer(
             Kind.PAGE,
             200,
             items=items,
-            etag=response.headers.get("ETag"),
+            etag=_kept_etag(response.headers),
             next_url=next_url,
             moved=bool(response.history),
             quota=read_quota(response.headers, now=now),
@@ -178,8 +193,8 @@ class Client:
                 headers={"Accept": "application/json"},
                 allow_redirects=False,
             )
-        except requests.exceptions.RequestException as fault:
-            return Answer(Kind.NOT_KNOWN, reason=f"no readable answer ({type(fault).__name__})")
+        except _FAULTS as fault:
+            return Answer(Kind.NOT_KNOWN, reason=f"{UNREADABLE} ({type(fault).__name__})")
         return graphql.sort_reply(
             response.status_code, response.headers, response.text, now=self._now()
         )
@@ -194,5 +209,7 @@ class Client:
         if place.startswith(f"{self.base}/"):
             return place
         if "://" in place or place.startswith("/"):
-            raise UsageError("a page of another host was asked for", advice="check github_api")
+            raise UsageError(
+                "a page of another host was asked for", advice="check FORKSCOUT_GITHUB_API"
+            )
         return f"{self.base}/{place}"

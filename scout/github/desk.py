@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -95,6 +95,20 @@ class Desk:
         row = source_states.lock_source_state(session, self.page_key(page), self.now())
         if answer.kind is Kind.PAGE:
             row.etag, row.cursor, row.status = answer.etag, facts, answer.status
+
+    def forget(self, session: Session, pages: Iterable[Page]) -> None:
+        """Ask for those pages in full the next time."""
+        for page in pages:
+            source_states.forget_source_state(session, self.page_key(page))
+
+    def note_token(self, session: Session) -> None:
+        """Keep the day on which GitHub says the token ends, where it says one."""
+        ends_at = self.client.token_ends_at
+        if ends_at is not None:
+            row = source_states.lock_source_state(
+                session, f"token:{self.client.identity}", self.now()
+            )
+            row.cursor = {"ends_at": ends_at.isoformat()}
 
     def _held(self, session: Session, tier: Tier, bucket: str) -> Held | None:
         for key in {self._cooldown(CORE), self._cooldown(bucket)}:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,11 +11,12 @@ from sqlmodel import Session
 
 from jobs.db import reading, writing
 from jobs.store import forks, source_states
+from scout.github.absent import ask_for_absent, count_absent
 from scout.github.answers import Answer, Kind
 from scout.github.base import Happening, Outcome, Repo, record, unanswered
-from scout.github.desk import Desk, Page
+from scout.github.desk import Desk, Held, Page
 from scout.github.governor import Pace, Tier
-from scout.github.keeping import Place, keep, miss
+from scout.github.keeping import Place, keep
 from scout.github.repository_facts import RepositoryFacts, read_facts
 
 NEWEST, CENSUS = "github_forks", "github_census"
@@ -28,6 +29,8 @@ SMALLER_PAGES = 4
 """A page that fails again and again is asked for as this many smaller ones."""
 SMALLER_AFTER_FAILURES = 2
 LONGEST_CENSUS = timedelta(days=3)
+PLAINLY_SHORT = 0.5
+"""A page may be full and show less, for some forks are hidden; never so many."""
 MOST_CENSUS_PAGES = 4000
 """No list is that long: its pages lead in a circle."""
 
@@ -62,10 +65,12 @@ def look_newest(desk: Desk, repo: Repo) -> Outcome:
 
 @dataclass(frozen=True)
 class Census:
-    """How far a walk over the whole list has come; it goes on where it was interrupted."""
+    """How far a walk over the whole list has come; it goes on where it was interrupted.
+
+    It counts its pages itself: where a reply says that the next one lies is never followed.
+    """
 
     started_at: datetime
-    place: str
     number: int = 1
     per_page: int = 100
     failures: int = 0
@@ -75,31 +80,31 @@ class Census:
         """The walk that was begun, or a fresh one where there is none or it took too long."""
         kept = cursor.get("census")
         if kept:
-            begun = cls(**{**kept, "started_at": datetime.fromisoformat(kept["started_at"])})
-            if now - begun.started_at < LONGEST_CENSUS:
+            counts = {name: int(kept[name]) for name in ("number", "per_page", "failures")}
+            begun = cls(datetime.fromisoformat(kept["started_at"]), **counts)
+            if timedelta(0) <= now - begun.started_at < LONGEST_CENSUS:
                 return begun
-        return cls(now, "")
+        return cls(now)
 
     def page(self, repo: Repo) -> Page:
         """The page that is next."""
-        if self.place:
-            return Page(self.place)
         params = {"sort": "oldest", "per_page": str(self.per_page)}
         if self.number > 1:
             params["page"] = str(self.number)
         return Page(_list(repo), params)
 
-    def after(self, next_url: str) -> Census:
+    def after(self) -> Census:
         """One page further."""
-        return Census(self.started_at, next_url, self.number + 1, self.per_page)
+        return replace(self, number=self.number + 1, failures=0)
 
     def after_failure(self) -> Census:
         """The same page again, in smaller ones once it failed too often."""
         failures = self.failures + 1
         if failures < SMALLER_AFTER_FAILURES or self.per_page < 100:
-            return Census(self.started_at, self.place, self.number, self.per_page, failures)
+            return replace(self, failures=failures)
         number = (self.number - 1) * SMALLER_PAGES + 1
-        return Census(self.started_at, "", number, self.per_page // SMALLER_PAGES, failures)
+        per_page = self.per_page // SMALLER_PAGES
+        return replace(self, number=number, per_page=per_page, failures=failures)
 
     def as_json(self) -> dict[str, Any]:
         """What `read` takes back."""
@@ -116,33 +121,73 @@ def take_census(desk: Desk, repo: Repo) -> Outcome:
     census = Census.read(cursor, desk.now())
     while True:
         if census.number > MOST_CENSUS_PAGES:
-            _save(desk, key, {k: v for k, v in cursor.items() if k != "census"})
-            endless = Answer(Kind.NOT_KNOWN, 200, reason="its list of forks has no end")
-            return Outcome(tuple(new), failed=endless)
+            _give_up(desk, repo, key, cursor, census)
+            return Outcome(tuple(new), failed=_not_known("its list of forks has no end"))
         page = census.page(repo)
-        answer = desk.ask(page, CENSUS_TIER)
+        answer = _ask(desk, page)
         if (outcome := unanswered(answer)) or not isinstance(answer, Answer):
             if outcome and outcome.failed:
                 _save(desk, key, {**cursor, "census": census.after_failure().as_json()})
             return Outcome(tuple(new), outcome.held, outcome.failed) if outcome else Outcome()
         if answer.kind in (Kind.MISSING, Kind.BLOCKED):
+            if census.number > 1:
+                _give_up(desk, repo, key, cursor, census)
             return Outcome(tuple(new), note=f"{repo.full_name}: {answer.reason}")
         if answer.kind is Kind.EMPTY:
             return Outcome(tuple(new))  # of an empty repository, or in the middle of a list: no end
         with writing(desk.database) as session:
             state = source_states.lock_source_state(session, key, desk.now())
             told = bool(cursor.get("counted_at"))
-            next_url, more = _take(desk, session, repo, page, answer, told=told)
-            new += more
-            if next_url:
-                census = census.after(next_url)
+            more, news = _take(desk, session, repo, page, answer, told=told, size=census.per_page)
+            new += news
+            if more:
+                census = census.after()
                 cursor["census"] = census.as_json()
-            else:
-                new += _count_missing(session, repo, census, now=desk.now())
-                cursor = {"counted_at": desk.now().isoformat()}
-            state.cursor = dict(cursor)
-        if not next_url or desk.is_late():
-            return Outcome(tuple(new), unfinished=bool(next_url))
+                state.cursor = dict(cursor)
+        if not more:
+            return Outcome((*new, *_finish(desk, repo, key, census)))
+        if desk.is_late():
+            return Outcome(tuple(new), unfinished=True)
+
+
+def _ask(desk: Desk, page: Page) -> Answer | Held:
+    """A last page near its full size is read anew: unchanged, it says nothing of one behind it."""
+    with reading(desk.database) as session:
+        kept = desk.remembered(session, page)
+    settled = bool(kept.get("more") or kept.get("short"))
+    answer = desk.ask(page, CENSUS_TIER, conditional=settled)
+    if isinstance(answer, Held):
+        return answer
+    if answer.kind is Kind.UNCHANGED and not settled:
+        return _not_known("a page that was asked for in full is called unchanged")
+    if answer.kind is Kind.PAGE and answer.next_url and not answer.items:
+        return _not_known("an empty page is said to have another behind it")
+    return answer
+
+
+def _finish(desk: Desk, repo: Repo, key: str, census: Census) -> tuple[Happening, ...]:
+    """The list was read to its end: count whom it did not show."""
+    since = census.started_at
+    answers = ask_for_absent(desk, repo, CENSUS_TIER, since=since)
+    with writing(desk.database) as session:
+        now = desk.now()
+        state = source_states.lock_source_state(session, key, now)
+        new = count_absent(session, repo, answers, since=since, source=CENSUS, now=now)
+        state.cursor = {"counted_at": now.isoformat()}
+    return new
+
+
+def _give_up(desk: Desk, repo: Repo, key: str, cursor: Mapping[str, Any], census: Census) -> None:
+    """Begin anew, and take nothing for unchanged that led here."""
+    pages = [replace(census, number=n + 1).page(repo) for n in range(census.number)]
+    with writing(desk.database) as session:
+        desk.forget(session, pages)
+        state = source_states.lock_source_state(session, key, desk.now())
+        state.cursor = {k: v for k, v in cursor.items() if k != "census"}
+
+
+def _not_known(reason: str) -> Answer:
+    return Answer(Kind.NOT_KNOWN, 200, reason=reason)
 
 
 def read_items(items: Iterable[Mapping[str, Any]]) -> list[RepositoryFacts]:
@@ -152,18 +197,21 @@ def read_items(items: Iterable[Mapping[str, Any]]) -> list[RepositoryFacts]:
 
 
 def _take(
-    desk: Desk, session: Session, repo: Repo, page: Page, answer: Answer, *, told: bool
-) -> tuple[str | None, tuple[Happening, ...]]:
+    desk: Desk, session: Session, repo: Repo, page: Page, answer: Answer, *, told: bool, size: int
+) -> tuple[bool, tuple[Happening, ...]]:
+    """Keep what a page says; whether another may be behind it: a full one is not taken for last."""
     if answer.kind is Kind.UNCHANGED:
         kept = desk.remembered(session, page)
         forks.mark_seen(session, kept.get("ids", []), desk.now())
         desk.remember(session, page, answer)
-        return kept.get("next"), ()
+        return bool(kept.get("more")), ()
     found = read_items(answer.items)
     new = keep_all(session, repo, found, source=CENSUS, told=told, now=desk.now())
     ids = [facts.github_id for facts in found]
-    desk.remember(session, page, answer, ids=ids, next=answer.next_url)
-    return answer.next_url, new
+    more = bool(answer.next_url) or len(answer.items) >= size
+    short = len(answer.items) < size * PLAINLY_SHORT
+    desk.remember(session, page, answer, ids=ids, more=more, short=short)
+    return more, new
 
 
 def keep_all(
@@ -176,7 +224,7 @@ def keep_all(
     now: datetime,
 ) -> tuple[Happening, ...]:
     """Write what was seen of a repository's forks; new ones are events where they are `told`."""
-    found = list(found)
+    found = [facts.believed(now) for facts in found]
     known = forks.known_ids(session, [facts.github_id for facts in found])
     above = forks.depth_of(session, repo.github_id)
     place = Place(repo.github_id, repo.root_id, None if above is None else above + 1)
@@ -219,20 +267,6 @@ def _new_fork(repo: Repo, facts: RepositoryFacts, place: Place) -> Happening:
 def _younger(facts: RepositoryFacts, repo: Repo) -> bool:
     """Forked while we watched: news even where the list is read for the first time."""
     return bool(facts.created_at and repo.watched_since and facts.created_at > repo.watched_since)
-
-
-def _count_missing(
-    session: Session, repo: Repo, census: Census, *, now: datetime
-) -> tuple[Happening, ...]:
-    new: list[Happening] = []
-    unseen = forks.unseen_forks(
-        session, repo.github_id, since=census.started_at, beyond_tier=Tier.WATCHED
-    )
-    for row in unseen:
-        happening = miss(session, row, now=now)
-        if happening and row.tier <= Tier.CANDIDATE:
-            new += record(session, [happening], source=CENSUS, repo=Repo.of(row), now=now)
-    return tuple(new)
 
 
 def counted(session: Session, repo: Repo) -> bool:

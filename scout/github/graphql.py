@@ -6,11 +6,12 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from scout.github.answers import (
     GRAPHQL,
+    LONGEST_RESET_SECONDS,
     Answer,
     Kind,
     Limit,
@@ -35,7 +36,7 @@ def sort_reply(status: int, headers: Mapping[str, str], text: str, *, now: datet
     errors, data = part(body, "errors"), part(body, "data")
     if errors or not isinstance(data, dict):
         return _refused(errors, headers, quota, now=now)
-    return Answer(Kind.PAGE, status, items=(data,), quota=quota or _told_quota(data))
+    return Answer(Kind.PAGE, status, items=(data,), quota=quota or _told_quota(data, now=now))
 
 
 def _refused(
@@ -55,11 +56,12 @@ def _refused(
     return Answer(Kind.NOT_KNOWN, 200, limit=limit, wait_seconds=wait, quota=quota, reason=reason)
 
 
-def _told_quota(data: Mapping[str, Any]) -> Quota | None:
+def _told_quota(data: Mapping[str, Any], *, now: datetime) -> Quota | None:
     """What the body says of the quota, where no header does."""
     limit = number(part(data, "rateLimit", "limit"))
     remaining = number(part(data, "rateLimit", "remaining"))
     reset_at = moment(part(data, "rateLimit", "resetAt"))
     if not limit or remaining is None or reset_at is None:
         return None
-    return Quota(limit, remaining, reset_at, GRAPHQL)
+    furthest = now + timedelta(seconds=LONGEST_RESET_SECONDS)
+    return Quota(limit, remaining, min(reset_at, furthest), GRAPHQL)

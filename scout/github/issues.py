@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from scout.event_kinds import EventKind
 from scout.github.base import Happening, Repo
 from scout.github.desk import Page, iso
 from scout.github.governor import Pace, Tier
-from scout.github.lists import Item, Judged, Seen
+from scout.github.lists import UNTIL, Item, Judged, Seen
 from scout.github.texts import moment, number, part, plain
 
 NAME = "github_issues"
@@ -52,7 +53,7 @@ def read_issue(item: Item) -> Issue | None:
 def first_page(repo: Repo, cursor: Mapping[str, Any]) -> Page:
     """What was updated since the last look; the first look reads one page."""
     params = {"state": "all", "sort": "updated", "direction": "desc", "per_page": "100"}
-    if until := moment(cursor.get("until")):
+    if until := moment(cursor.get(UNTIL)):
         params["since"] = iso(until)
     return Page(f"repositories/{repo.github_id}/issues", params)
 
@@ -66,7 +67,7 @@ def judge(seen: Seen) -> Judged:
     """Closed or opened again since the last look, oldest first."""
     repo, cursor, now = seen.repo, seen.cursor, seen.now
     known: dict[str, list[str]] = dict(cursor.get("issues", {}))
-    until = moment(cursor.get("until"))
+    until = moment(cursor.get(UNTIL))
     newest = until
     news: list[Happening] = []
     issues = {issue.number: issue for issue in map(read_issue, seen.items) if issue}
@@ -81,7 +82,7 @@ def judge(seen: Seen) -> Judged:
         if happening and until is not None and _since(issue, until, before):
             news.append(happening)
     kept = dict(list(known.items())[-REMEMBERED:])
-    return Judged({"until": (newest or now).isoformat(), "issues": kept}, tuple(news))
+    return Judged({UNTIL: (newest or now).isoformat(), "issues": kept}, tuple(news))
 
 
 def remembered(issue: Issue, before: Sequence[str] | None) -> list[str]:
@@ -99,7 +100,8 @@ def moved(
     state, closing = remembered(issue, before)
     if state == "open" and before is None and issue.state_reason != "reopened":
         return None
-    kind, word = ("issue_closed", "closed") if state == "closed" else ("issue_reopened", "reopened")
+    kind: EventKind = "issue_closed" if state == "closed" else "issue_reopened"
+    word = kind.removeprefix("issue_")
     return Happening(
         kind,
         f"gh:issue:{repo_id}:{issue.number}:{state}:{closing}",

@@ -36,6 +36,7 @@ def keep(
 ) -> tuple[RepositoryRow, list[Happening]]:
     """The row with these facts, and what changed in it; a new row changes nothing."""
     news: list[Happening] = []
+    facts = facts.believed(now)
     if row is None:
         row = RepositoryRow(full_name=facts.full_name, first_seen_at=now, last_seen_at=now)
         row.facts = {} if facts.size_kib is None else {"first_size_kib": facts.size_kib}
@@ -66,10 +67,15 @@ def keep(
     return row, news
 
 
+def would_be_gone(row: RepositoryRow, now: datetime) -> bool:
+    """Whether one more miss declares the repository gone."""
+    since = _missed_since(row, now)
+    return row.state != forks.GONE and is_gone(row.misses + 1, since, now)
+
+
 def miss(session: Session, row: RepositoryRow, *, now: datetime) -> Happening | None:
     """Count one look that did not find the repository; the event once that means gone."""
-    text = row.facts.get(MISSED_SINCE)
-    since = datetime.fromisoformat(text) if text else now
+    since = _missed_since(row, now)
     row.misses += 1
     row.facts = {**row.facts, MISSED_SINCE: since.isoformat()}
     session.add(row)
@@ -77,3 +83,8 @@ def miss(session: Session, row: RepositoryRow, *, now: datetime) -> Happening | 
         return None
     row.state = forks.GONE
     return gone(row.github_id or 0, row.full_name, since)
+
+
+def _missed_since(row: RepositoryRow, now: datetime) -> datetime:
+    text = row.facts.get(MISSED_SINCE)
+    return datetime.fromisoformat(text) if text else now

@@ -14,9 +14,9 @@ from jobs.store import forks
 from scout.github import issues, pulls
 from scout.github.answers import Answer, Kind
 from scout.github.base import Happening, Outcome, Repo, record, unanswered
-from scout.github.desk import Desk, Page
+from scout.github.desk import Desk, Page, iso
 from scout.github.governor import Pace, Tier
-from scout.github.texts import number
+from scout.github.texts import moment, number
 
 NAME = "github_linked"
 PACE = Pace({Tier.CHAIN: 5})
@@ -90,8 +90,9 @@ def _judge(
             return []
         now_is, state, title = issues.remembered(issue, before), issue.state, issue.title
         happening = issues.moved(repo.github_id, repo.full_name, issue, before)
-    updated = str(item.get("updated_at") or "")[:40]
-    stirred = bool(row.facts.get("updated")) and row.facts.get("updated") != updated
+    moved_at, known = moment(item.get("updated_at")), row.facts.get("updated") or ""
+    updated = iso(moved_at) if moved_at else known
+    stirred = bool(known) and known != updated
     if happening is None and stirred:
         happening = _answered(repo, row, state, title, updated, item)
     row.title, row.state = title, state

@@ -13,8 +13,11 @@ from scout.github.answers import Answer, Kind
 from scout.github.base import Happening, Outcome, Repo, record, unanswered
 from scout.github.desk import Desk, Page
 from scout.github.governor import Pace
+from scout.github.texts import moment, not_after
 
 MOST_PAGES = 10
+UNTIL = "until"
+"""Where a source keeps up to when it has read its list."""
 
 Item = Mapping[str, Any]
 
@@ -62,12 +65,18 @@ class ListSource(Protocol):
         """What is new; the first look tells nothing."""
 
 
+def bounded(cursor: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    """What is remembered, its mark not after now: all that follows would lie before it for good."""
+    until = not_after(moment(cursor.get(UNTIL)), now)
+    return {**cursor, UNTIL: until.isoformat()} if until else dict(cursor)
+
+
 def walk(desk: Desk, source: ListSource, repo: Repo, interest: Interest) -> Outcome:
     """One look at one list. A page that cannot be had leaves everything as it was."""
     key = f"{source.NAME}:{repo.github_id}"
     with reading(desk.database) as session:
         row = source_states.source_state(session, key)
-        cursor = dict(row.cursor) if row else {}
+        cursor = bounded(row.cursor if row else {}, desk.now())
     first = source.first_page(repo, cursor)
     answer = desk.ask(first, repo.tier)
     if (outcome := unanswered(answer)) or not isinstance(answer, Answer):
@@ -87,7 +96,7 @@ def walk(desk: Desk, source: ListSource, repo: Repo, interest: Interest) -> Outc
     judged = source.judge(Seen(repo, cursor, items, interest, desk.now()))
     with writing(desk.database) as session:
         now = desk.now()
-        source_states.lock_source_state(session, key, now).cursor = judged.cursor
+        source_states.lock_source_state(session, key, now).cursor = bounded(judged.cursor, now)
         new = record(session, judged.news, source=source.NAME, repo=repo, now=now)
         desk.remember(session, first, answer)
     return Outcome(new)

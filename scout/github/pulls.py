@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from scout.event_kinds import EventKind
 from scout.github.base import Happening, Repo
 from scout.github.desk import Page
 from scout.github.governor import Pace, Tier
-from scout.github.lists import Item, Judged, Seen
+from scout.github.lists import UNTIL, Item, Judged, Seen
 from scout.github.texts import NAME_LENGTH, moment, number, part, plain
 
 NAME = "github_pulls"
@@ -64,7 +65,7 @@ def first_page(repo: Repo, _cursor: Mapping[str, Any]) -> Page:
 
 def reached(cursor: Mapping[str, Any], items: Sequence[Item]) -> bool:
     """Whether the page goes back to the last look; the first look reads one page."""
-    until = moment(cursor.get("until"))
+    until = moment(cursor.get(UNTIL))
     if until is None:
         return True
     return any(when <= until for item in items if (when := moment(item.get("updated_at"))))
@@ -74,7 +75,7 @@ def judge(seen: Seen) -> Judged:
     """Opened, pushed to, closed or merged since the last look, oldest first."""
     repo, cursor, now = seen.repo, seen.cursor, seen.now
     known: dict[str, list[str]] = dict(cursor.get("pulls", {}))
-    until = moment(cursor.get("until"))
+    until = moment(cursor.get(UNTIL))
     news: list[Happening] = []
     newest = until
     pulls = {pull.number: pull for pull in map(read_pull, seen.items) if pull}
@@ -92,7 +93,7 @@ def judge(seen: Seen) -> Judged:
         if happening and until is not None:
             news.append(happening)
     kept = dict(list(known.items())[-REMEMBERED:])
-    return Judged({"until": (newest or now).isoformat(), "pulls": kept}, tuple(news))
+    return Judged({UNTIL: (newest or now).isoformat(), "pulls": kept}, tuple(news))
 
 
 def moved(
@@ -101,6 +102,7 @@ def moved(
     """The event of a pull request that was `before` (head, state), or was not known."""
     if before is not None and list(before) == [pull.head_sha, pull.state]:
         return None
+    kind: EventKind
     if pull.state == "merged":
         kind, word = "pr_merged", "merged"
     elif before is None and pull.state == "open":

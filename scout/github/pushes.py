@@ -15,7 +15,15 @@ from scout.github.base import Outcome, Repo, unanswered
 from scout.github.desk import Desk
 from scout.github.governor import Pace, Tier
 from scout.github.repository_facts import RepositoryFacts
-from scout.github.texts import DESCRIPTION_LENGTH, NAME_LENGTH, moment, number, part, plain
+from scout.github.texts import (
+    DESCRIPTION_LENGTH,
+    NAME_LENGTH,
+    moment,
+    not_after,
+    number,
+    part,
+    plain,
+)
 from scout.github.texts import repo_name as checked_name
 
 NAME = "github_pushes"
@@ -68,7 +76,7 @@ def look(desk: Desk, repo: Repo) -> Outcome:
         if not fork_lists.counted(session, repo):
             return Outcome()
         row = source_states.source_state(session, key)
-        since = moment(row.cursor.get("pushed_at")) if row else None
+        since = not_after(moment(row.cursor.get("pushed_at")) if row else None, desk.now())
         failures = row.failures if row else 0
     size = PER_PAGE if failures < SMALLER_AFTER_FAILURES else SMALLER_PER_PAGE
     found: list[RepositoryFacts] = []
@@ -88,6 +96,7 @@ def look(desk: Desk, repo: Repo) -> Outcome:
     unique = {each.github_id: each for each in reversed(found)}
     with writing(desk.database) as session:
         now = desk.now()
+        newest = not_after(newest, now)
         new = fork_lists.keep_all(session, repo, unique.values(), source=NAME, told=True, now=now)
         state = source_states.lock_source_state(session, key, now)
         state.cursor = {"pushed_at": newest.isoformat()} if newest else {}

@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from jobs.terminal import counted
 from scout.fork_facts import is_bot
 from scout.github.base import Happening, Repo
 from scout.github.desk import Page
 from scout.github.governor import Pace, Tier
+from scout.github.latest import is_finished, latest
 from scout.github.lists import Item, Judged, Seen
 from scout.github.texts import NAME_LENGTH, moment, number, part, plain
 from scout.ref_news import AUTO_BUILD
@@ -60,11 +62,13 @@ def judge(seen: Seen) -> Judged:
             news.append(_published(repo, item, release_id, published, assets))
         elif before is not None and before != now_files:
             news.append(_changed(repo, item, release_id, assets, before, now_files))
+    newest = latest(seen.items) or cursor.get("latest", "")
     people = _of_a_person(seen.items) or cursor.get("human", "")
     ids = sorted({*known, *read}, reverse=True)[:REMEMBERED]
     kept = {key: files[key] for key in sorted(files, key=int, reverse=True)[:ASSETS_WATCHED]}
     news.sort(key=lambda each: each.happened_at or now)
-    remembered = {"since": since.isoformat(), "ids": ids, "files": kept, "human": people}
+    remembered = {"since": since.isoformat(), "ids": ids, "files": kept}
+    remembered |= {"human": people, "latest": newest}
     return Judged(remembered, tuple(news))
 
 
@@ -101,6 +105,7 @@ def _facts(item: Item, release_id: int, assets: list[dict[str, Any]]) -> dict[st
         "name": plain(item.get("name"), NAME_LENGTH),
         "author": plain(part(item, *AUTHOR), NAME_LENGTH) or None,
         "prerelease": item.get("prerelease") is True,
+        "finished": is_finished(item),
         "assets": assets,
     }
 
@@ -109,7 +114,7 @@ def _published(
     repo: Repo, item: Item, release_id: int, published: datetime, assets: list[dict[str, Any]]
 ) -> Happening:
     facts = _facts(item, release_id, assets)
-    count = f"{len(assets)} files" if assets else "no files yet"
+    count = counted(len(assets), "file") if assets else "no files yet"
     word = "pre-released" if facts["prerelease"] else "released"
     title = f"{repo.full_name} {word} {facts['tag_name']} ({count})"
     facts["published_at"] = published.isoformat()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlmodel import Session
 
@@ -14,6 +14,7 @@ from scout.github.base import Happening, Outcome, Repo, record, unanswered
 from scout.github.desk import Desk, Page
 from scout.github.governor import Pace, Tier
 from scout.github.keeping import MISSED_SINCE, Place, keep, miss
+from scout.github.names import check_names
 from scout.github.repository_facts import AWAY, RepositoryFacts, blocked, read_facts, returned
 
 NAME = "github_repositories"
@@ -22,12 +23,16 @@ PACE = Pace({Tier.CHAIN: 15, Tier.WATCHED: 60})
 
 @dataclass(frozen=True)
 class Wanted:
-    """A repository the watch list names; its id is known after the first good look."""
+    """A repository the watch list names; its id is known after the first good look.
+
+    `listed` is the name that the watch list writes.
+    """
 
     full_name: str
     engine_id: int | None = None
     github_id: int | None = None
     tier: Tier = Tier.CHAIN
+    listed: str = ""
 
     @property
     def key(self) -> str:
@@ -46,7 +51,16 @@ class Wanted:
 
 def look(desk: Desk, wanted: Wanted) -> Outcome:
     """One look; only a reply that names the repository changes what we know of it."""
-    answer = desk.ask(wanted.page, wanted.tier)
+    outcome = _look(desk, wanted)
+    if outcome.held or outcome.failed or wanted.engine_id is None or wanted.github_id is None:
+        return outcome
+    more = check_names(desk, wanted.github_id, wanted.listed, source=NAME)
+    return replace(outcome, new=(*outcome.new, *more))
+
+
+def _look(desk: Desk, wanted: Wanted) -> Outcome:
+    # What a name showed another look says nothing of a repository that has no number yet.
+    answer = desk.ask(wanted.page, wanted.tier, conditional=wanted.github_id is not None)
     if isinstance(answer, Answer) and answer.kind is Kind.PAGE:
         return _found(desk, wanted, answer)
     if (outcome := unanswered(answer)) or not isinstance(answer, Answer):

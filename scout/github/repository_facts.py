@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from scout.event_kinds import EventKind
 from scout.github.base import Happening
 from scout.github.texts import DESCRIPTION_LENGTH, NAME_LENGTH, moment, number, part, plain
 from scout.github.texts import repo_name as checked_name
@@ -14,6 +15,8 @@ from scout.github.texts import repo_name as checked_name
 AWAY = ("gone", "blocked")
 GONE_AFTER_MISSES = 3
 GONE_AFTER = timedelta(hours=24)
+LARGEST_SKEW = timedelta(days=1)
+"""By as much our clock may be behind GitHub's."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,16 @@ class RepositoryFacts:
     pushed_at: datetime | None
     parent_id: int | None = None
     root_id: int | None = None
+
+    def believed(self, now: datetime) -> RepositoryFacts:
+        """Without times that have not come yet: they are not known, and stay as they were."""
+        return replace(
+            self, created_at=_come(self.created_at, now), pushed_at=_come(self.pushed_at, now)
+        )
+
+
+def _come(found: datetime | None, now: datetime) -> datetime | None:
+    return found if found and found - now <= LARGEST_SKEW else None
 
 
 def read_facts(item: Mapping[str, Any]) -> RepositoryFacts | None:
@@ -77,41 +90,44 @@ def changes(before: Before, after: RepositoryFacts, *, moved: bool = False) -> l
         found.append(
             _change(
                 repo_id,
-                "renamed",
+                "repo_renamed",
                 name,
                 f"{before.full_name} is called {name} now",
                 {"old_name": before.full_name, "new_name": name, "status": 301 if moved else 200},
             )
         )
     if before.archived != after.archived:
-        change = "archived" if after.archived else "unarchived"
+        kind: EventKind = "repo_archived" if after.archived else "repo_unarchived"
+        title = f"{name} was {kind.removeprefix('repo_')}"
         when = after.pushed_at.isoformat() if after.pushed_at else "never pushed"
-        found.append(_change(repo_id, change, when, f"{name} was {change}", {}))
+        found.append(_change(repo_id, kind, when, title, {}))
     if before.state in AWAY:
         found.append(returned(repo_id, name, was=before.state, pushed_at=after.pushed_at))
     if before.default_branch and after.default_branch not in (None, before.default_branch):
         title = f"{name} made {after.default_branch} its default branch"
         facts = {"old_branch": before.default_branch, "new_branch": after.default_branch}
-        found.append(_change(repo_id, "default_changed", str(after.default_branch), title, facts))
+        found.append(
+            _change(repo_id, "repo_default_changed", str(after.default_branch), title, facts)
+        )
     return found
 
 
 def returned(repo_id: int, name: str, *, was: str, pushed_at: datetime | None) -> Happening:
     """The repository can be seen again."""
     when = pushed_at.isoformat() if pushed_at else "never pushed"
-    return _change(repo_id, "returned", when, f"{name} is there again", {"was": was})
+    return _change(repo_id, "repo_returned", when, f"{name} is there again", {"was": was})
 
 
 def gone(repo_id: int, name: str, since: datetime) -> Happening:
     """The repository has been missing for long enough."""
     title = f"{name} is gone: missing since {since:%Y-%m-%d %H:%M} UTC"
-    return _change(repo_id, "gone", since.isoformat(), title, {"status": 404})
+    return _change(repo_id, "repo_gone", since.isoformat(), title, {"status": 404})
 
 
 def blocked(repo_id: int, name: str, status: int | None, now: datetime) -> Happening:
     """GitHub shows the repository to nobody."""
     title = f"{name} is blocked by GitHub"
-    return _change(repo_id, "blocked", f"{now:%Y-%m-%d}", title, {"status": status})
+    return _change(repo_id, "repo_blocked", f"{now:%Y-%m-%d}", title, {"status": status})
 
 
 def is_gone(misses: int, since: datetime, now: datetime) -> bool:
@@ -120,8 +136,9 @@ def is_gone(misses: int, since: datetime, now: datetime) -> bool:
 
 
 def _change(
-    repo_id: int, change: str, value: str, title: str, facts: Mapping[str, Any]
+    repo_id: int, kind: EventKind, value: str, title: str, facts: Mapping[str, Any]
 ) -> Happening:
+    change = kind.removeprefix("repo_")
     return Happening(
-        f"repo_{change}", f"gh:repo:{repo_id}:{change}:{value}", title, {"change": change, **facts}
+        kind, f"gh:repo:{repo_id}:{change}:{value}", title, {"change": change, **facts}
     )

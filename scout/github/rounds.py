@@ -14,11 +14,15 @@ from jobs.sightings import SourceStateRow
 from jobs.store import source_states
 from scout.github import forks as fork_lists
 from scout.github import linked, pushes, repositories, search
-from scout.github.answers import Answer, Kind, backoff_until
+from scout.github.answers import Answer, Kind, advice_for, backoff_until
 from scout.github.base import Happening, Outcome, record
 from scout.github.desk import Desk
 from scout.github.visits import FOR_TOKENS_ONLY, SOURCES, Visit, visits_of
+from scout.health import fared
+from scout.watch import Trouble
 
+IDENTITY = "github_token"
+"""How the token itself fares is kept and told like a source."""
 DEGRADED_AFTER = 3
 """Rounds in a row in which a source had no answer at all before we say so."""
 ANONYMOUS_LIMIT = 60
@@ -62,9 +66,10 @@ def checked(source: str, *, besides: Collection[str] = ()) -> tuple[str, ...]:
     if source in (fork_lists.NEWEST, pushes.NAME):
         return (repositories.NAME, fork_lists.CENSUS, source)
     if source not in SOURCES:
+        words = [*SOURCES, "github", *besides]
         raise UsageError(
             f"unknown source {source[:80]!r}",
-            advice=did_you_mean(source, [*SOURCES, "github", *besides]),
+            advice=did_you_mean(source, words, most=len(words)),
         )
     alone = source in (linked.NAME, search.NAME)
     return (source,) if alone else (repositories.NAME, source)
@@ -111,12 +116,15 @@ def look_around(
         new += _health(desk, source, tally)
         notes += tally.reasons
     with writing(desk.database) as session:
+        desk.note_token(session)
         quota = desk.quota(session)
-        if quota and quota.limit <= ANONYMOUS_LIMIT and not desk.client.anonymous:
-            notes.append("GitHub counts us as anonymous: the token is not taken, renew it")
         source_states.forget_source_states(
             session, "page:", now=desk.now(), older_than=FORGET_AFTER
         )
+    if quota and not desk.client.anonymous:
+        token = _token_tally(quota.limit)
+        new += _health(desk, IDENTITY, token)
+        notes += token.reasons
     return Round(
         looked,
         tuple(new),
@@ -190,6 +198,19 @@ def _count(tally: _Tally, visit: Visit, outcome: Outcome) -> None:
     tally.reasons.append(f"{visit.name}: {outcome.failed.reason}")
 
 
+def _token_tally(limit: int) -> _Tally:
+    """Whether GitHub takes the token at all: it may ignore one silently."""
+    if limit > ANONYMOUS_LIMIT:
+        return _Tally(good=1)
+    reason = "GitHub: it counts us as anonymous, the token is not taken"
+    return _Tally(bad=1, limited=True, reasons=[reason])
+
+
+def _trouble(reason: str) -> Trouble:
+    place, _, why = reason.partition(": ")
+    return Trouble(place, why, advice_for(why))
+
+
 def _health(desk: Desk, source: str, tally: _Tally) -> tuple[Happening, ...]:
     """Tell when a source stops answering and when it answers again, once each."""
     now = desk.now()
@@ -200,14 +221,19 @@ def _health(desk: Desk, source: str, tally: _Tally) -> tuple[Happening, ...]:
         state.failures = state.failures + 1 if silent else 0
         state.status = tally.status
         worse = tally.limited or state.failures >= DEGRADED_AFTER
+        state.cursor = fared(
+            state.cursor,
+            [_trouble(reason) for reason in tally.reasons],
+            degraded=worse or (degraded and silent),
+            now=now,
+        )
         if worse == degraded or (degraded and silent):
             return ()
-        state.cursor = {**state.cursor, "degraded": worse}
         word = "degraded" if worse else "recovered"
         why = tally.reasons[0].partition(": ")[2] if worse and tally.reasons else ""
         retry_at = source_states.source_state(session, f"cooldown:{desk.client.identity}")
         happening = Happening(
-            f"source_{word}",
+            "source_degraded" if worse else "source_recovered",
             f"src:{source}:{word}:{now:%Y-%m-%dT%H}",
             f"{source} {word}" + (f": {why}" if why else ""),
             {

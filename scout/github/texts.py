@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from jobs.errors import UsageError
@@ -14,6 +14,7 @@ TITLE_LENGTH = 120
 DESCRIPTION_LENGTH = 300
 NAME_LENGTH = 200
 _LARGEST_NUMBER = 2**62
+_LONGEST_MOMENT = 64
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
@@ -46,14 +47,19 @@ def number(value: object) -> int | None:
 
 
 def moment(value: object) -> datetime | None:
-    """A time with its zone."""
-    if not isinstance(value, str):
+    """A time with its zone, in UTC; None for one that no calendar holds there."""
+    if not isinstance(value, str) or len(value) > _LONGEST_MOMENT:
         return None
     try:
         found = datetime.fromisoformat(value)
-    except ValueError:
+        return found.astimezone(UTC) if found.tzinfo else None
+    except (ValueError, OverflowError):
         return None
-    return found if found.tzinfo else None
+
+
+def not_after(found: datetime | None, now: datetime) -> datetime | None:
+    """The time, or now where it has not come yet."""
+    return None if found is None else min(found, now)
 
 
 def part(item: Any, *path: str) -> Any:

@@ -20,6 +20,7 @@ from scout.github.governor import Pace, Tier
 from scout.github.linked import Link
 from scout.github.lists import Interest, ListSource, walk
 from scout.github.repositories import Wanted
+from scout.watchlist import DRIVEN_FAMILIES
 
 SOURCES = (
     linked.NAME,
@@ -107,7 +108,12 @@ def _to_forks(session: Session, desk: Desk, source: str) -> Iterator[Visit]:
 
 
 def _to_searches(session: Session, desk: Desk) -> Iterator[Visit]:
-    watched = [engine for engine in catalog.engines(session) if engine.repo]
+    # Copies are looked for of what can be built.
+    watched = [
+        engine
+        for engine in catalog.engines(session)
+        if engine.repo and engine.family in DRIVEN_FAMILIES
+    ]
     families = dict.fromkeys(engine.family for engine in watched)
     for each in search.searches(families, [engine.repo or "" for engine in watched]):
         look = partial(search.look, desk, each)
@@ -139,7 +145,7 @@ def _wanted(session: Session) -> Iterator[Wanted]:
         if row is None or row.github_id is None:
             yield Wanted(repo, engine_id=engine.id)
             continue
-        yield Wanted(row.full_name, engine.id, row.github_id)
+        yield Wanted(row.full_name, engine.id, row.github_id, listed=repo)
     states = (forks.KNOWN, forks.GONE, forks.BLOCKED)
     for row in forks.repositories(session, states=states, closest_tier=Tier.WATCHED):
         if row.engine_id is None and row.github_id:

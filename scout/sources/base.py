@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -69,12 +69,20 @@ class RefSource(Protocol):
         network: Path,
         number: int,
         held: Held | None = None,
+        tick: Callable[[], None] | None = None,
         token: SecretStr | None = None,
     ) -> RefsSeen:
         """All refs now, their history brought into `network` under `number`, where `held` is.
 
+        `tick` is called several times a second; what it raises ends the look.
         Raises `ScoutError` where the place gave no complete answer; never reads absence into one.
         """
 
-    def default_branch(self, engine: Watched, *, token: SecretStr | None = None) -> str | None:
+    def default_branch(
+        self,
+        engine: Watched,
+        *,
+        tick: Callable[[], None] | None = None,
+        token: SecretStr | None = None,
+    ) -> str | None:
         """The branch the repository calls its main one, where it says so."""

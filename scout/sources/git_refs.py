@@ -25,6 +25,7 @@ def look(
     network: Path,
     number: int,
     held: Held | None = None,
+    tick: Callable[[], None] | None = None,
     token: SecretStr | None = None,
 ) -> RefsSeen:
     """What the branches and tags are now; their history is in the network when this returns.
@@ -34,9 +35,9 @@ def look(
     url = repo_url(engine.repo or "")
     pulls = [full_name(branch) for branch in engine.branches if is_pull(branch)]
     if pulls:
-        found = git_network.update_pulls(network, url, number, pulls, token=token)
+        found = git_network.update_pulls(network, url, number, pulls, tick=tick, token=token)
     else:
-        found = git_network.update(network, url, number, held=held, token=token)
+        found = git_network.update(network, url, number, held=held, tick=tick, token=token)
     return RefsSeen(found.commits, found.refused)
 
 
@@ -57,6 +58,11 @@ def look_at_candidate(
     return RefsSeen(found.commits, found.refused)
 
 
-def default_branch(engine: Watched, *, token: SecretStr | None = None) -> str | None:
+def default_branch(
+    engine: Watched,
+    *,
+    tick: Callable[[], None] | None = None,
+    token: SecretStr | None = None,
+) -> str | None:
     """The branch that the repository itself calls its main one."""
-    return git_network.default_branch(repo_url(engine.repo or ""), token=token)
+    return git_network.default_branch(repo_url(engine.repo or ""), tick=tick, token=token)

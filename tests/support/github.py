@@ -35,6 +35,7 @@ class GitHub:
         self.lists: dict[tuple[int, str], list[dict[str, Any]]] = {}
         self.status_of: dict[int, int] = {}
         self.faults: list[Fault] = []
+        self.headers: dict[str, str] = {}
         self.asked: list[Asked] = []
         self.replies: list[Reply] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -277,5 +278,5 @@ class GitHub:
             "Date": time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(now)),
         }
         everything = {"Content-Type": "application/json; charset=utf-8", **rates, **headers}
-        everything |= fault.headers
+        everything |= self.headers | fault.headers
         write_reply(handler, status, raw, everything, fault)

@@ -63,11 +63,15 @@ class Scout:
         with writing(self.database) as session:
             apply(session, parse(text, "list.toml"), self.at)
 
-    def look(self) -> Summary:
+    def look(self, *, force: bool = False) -> Summary:
         """One round."""
         self.at += timedelta(hours=1)
         return watch_refs(
-            self.database, history=self.history, network=self.network, now=lambda: self.at
+            self.database,
+            history=self.history,
+            network=self.network,
+            now=lambda: self.at,
+            force=force,
         )
 
     def events(self) -> Mapping[str, EventRow]:

@@ -15,6 +15,7 @@ from jobs import compare, stats, up
 from jobs.cli.root import build_app
 from jobs.config import Settings, env_example
 from jobs.scenarios import SCENARIOS
+from scout.events_cli import KINDS
 from scout.github.visits import SOURCES
 from scout.rounds import PARTS
 from scout.run_cli import SOURCE_HELP
@@ -90,6 +91,12 @@ def test_every_source_is_documented_and_offered(name: str) -> None:
     """In the guide to scouting, and in the help of the command that takes it."""
     assert f"`{name}`" in DOCS["docs/scouting.md"]
     assert re.search(rf"\b{name}\b", SOURCE_HELP)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_every_kind_of_event_is_documented(kind: str) -> None:
+    """A word that `events --kind` takes stands in the guide to scouting."""
+    assert f"`{kind}`" in DOCS["docs/scouting.md"]
 
 
 @pytest.mark.parametrize(

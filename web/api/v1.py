@@ -11,7 +11,7 @@ from pydantic import BeforeValidator
 from sqlalchemy import Engine
 
 from jobs import db
-from jobs.store import board, chains, overview
+from jobs.store import board, chains, overview, source_health
 from web import fit_site, pages, plain
 from web.logs import piece
 from web.site import Site
@@ -78,6 +78,11 @@ def router(engine: Engine, site: Site) -> APIRouter:
             raise HTTPException(404, f"Job {job_id} has written no log.")
         headers = {"X-Next-Offset": str(part.next_offset), "X-Log-Size": str(part.size)}
         return PlainTextResponse(site.clean(part.text), headers=headers)
+
+    @api.api_route("/sources", methods=READ)
+    def sources() -> Response:
+        with db.reading(engine) as session:
+            return StrictJson(plain.plain(source_health.outlook(session), site.clean))
 
     @api.api_route("/forks", methods=READ)
     def forks() -> Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -179,8 +180,78 @@ def test_names_that_nobody_could_read_are_left_out(repository: Repository, netwo
     assert not git_network.update(network, URL, 1).fetched
 
 
+def raw_branch(repository: Repository, name: bytes, sha: str) -> None:
+    """A branch whose name is no text; git itself takes any byte."""
+    (repository.bare / "refs" / "heads" / os.fsdecode(name)).write_text(f"{sha}\n")
+
+
+def test_two_names_that_are_no_text_are_not_one_that_is(
+    repository: Repository, network: Path
+) -> None:
+    """Each is refused by itself, and so is the sign that stands for unreadable bytes."""
+    for name in (b"bad\xff\xfe1", b"bad\xff\xfd1", "bad\ufffd1".encode()):
+        raw_branch(repository, name, repository.head)
+    found = git_network.update(network, URL, 1)
+    assert (set(found.commits), found.refused) == ({f"{BRANCH}main"}, 3)
+    assert set(git_network.tips(network, 1)) == {f"{BRANCH}main"}
+
+
+def test_a_flood_under_an_unreadable_name_is_refused_whole(
+    repository: Repository, network: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of it stays reachable, whatever its branches are called."""
+    git_network.update(network, URL, 1)
+    monkeypatch.setattr(git_network, "COMMITS_LIMIT", 2)
+    for n in range(3):
+        repository.commit({"x": str(n)})
+    repository.push()
+    raw_branch(repository, b"bad\xff\xfe", repository.head)
+    with pytest.raises(Permanent, match="more history"):
+        git_network.update(network, URL, 1)
+    assert refs(network, "refs/remotes/") == []
+
+
+def test_a_room_that_stays_is_not_called_empty(
+    repository: Repository, network: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A guard that failed says so."""
+    git_network.update(network, URL, 1, candidate=True)
+    monkeypatch.setattr(git_network, "_change_refs", lambda *_: None)
+    with pytest.raises(Permanent, match="cannot be deleted"):
+        git_network.drop(network, 1)
+
+
+def test_a_tag_of_a_tag_means_the_same_at_every_look_at_a_candidate(
+    hub: Hub, repository: Repository, network: Path
+) -> None:
+    """Known by its list alone, fetched, and by its list again: one commit."""
+    git_network.update(network, URL, 1)
+    other = hub.add("b/engine")
+    other.git("reset", "--quiet", "--hard", other.take(repository, "main"))
+    other.git("tag", "-a", "-m", "x", "inner")
+    other.git("tag", "-a", "-m", "x", "nested", "inner")
+    other.push("main", "inner", "nested")
+    known = {repository.head}
+    looks = [git_network.update(network, OTHER, 2, known=known, candidate=True).commits]
+    other.commit({"own": "1"})
+    other.push()
+    looks.append(git_network.update(network, OTHER, 2, known=known, candidate=True).commits)
+    looks.append(git_network.update(network, OTHER, 2, known=known, candidate=True).commits)
+    other.push(f"{repository.head}:refs/heads/main")
+    looks.append(git_network.update(network, OTHER, 2, known=known, candidate=True).commits)
+    assert [look[f"{TAG}nested"] for look in looks] == [repository.head] * 4
+
+
 @pytest.mark.parametrize(
-    "name", ["refs/heads/-x", "refs/heads/a..b", "refs/pull/1/merge", "refs/heads/a\x1b[2J", "HEAD"]
+    "name",
+    [
+        "refs/heads/-x",
+        "refs/heads/a..b",
+        "refs/pull/1/merge",
+        "refs/heads/a\x1b[2J",
+        "refs/heads/a\ufffd",
+        "HEAD",
+    ],
 )
 def test_hostile_names_are_no_refs(name: str) -> None:
     """Options, ranges, escapes and other namespaces are refused before git sees them."""

@@ -87,6 +87,16 @@ def test_what_it_prints_is_a_watch_list() -> None:
     assert "nothing changed" in say("watchlist", "import", "kept.toml").stdout
 
 
+def test_a_family_nobody_drives_is_watched_and_not_built() -> None:
+    """It is in the list without a rig, and what cannot be done yet is said."""
+    added = add("vllm-project/vllm", "--family", "vllm", "--via", "cmake")
+    assert added["not_yet"] == [
+        "engine vllm is watched, and not built yet: family vllm is not driven yet"
+    ]
+    (row,) = json.loads(say("watchlist", "list", "--json").stdout)["engines"]
+    assert (row["name"], row["family"], row["rigs"]) == ("vllm", "vllm", "")
+
+
 def test_a_rig_need_not_be_named() -> None:
     """It is this machine's."""
     assert 'rig = "cpu"' in add("a/b", "--via", "cmake")["toml"]
@@ -126,7 +136,6 @@ REFUSED = {
     "a branch that is an option": (["a/b", "--branch=--upload-pack=x"], "not the name of a branch"),
     "an unknown family": (["a/b", "--family", "llama.cp"], "family cannot be 'llama.cp'"),
     "a family of packages": (["a/b", "--family", "xllamacpp"], "is for packages"),
-    "a family nobody drives": (["a/b", "--family", "vllm"], "is not driven yet"),
     "an unknown trust": (["a/b", "--trust", "yes"], "trust cannot be 'yes'"),
     "a trust of packages": (["a/b", "--trust", "package"], "is for packages"),
     "a wheel": (["a/b", "--via", "wheel"], "a repo cannot be built via 'wheel'"),

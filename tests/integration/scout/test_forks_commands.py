@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,15 +14,17 @@ from support.hub import Hub
 from support.watching import CHAIN
 from typer.testing import CliRunner, Result
 
+from jobs import clock
 from jobs.config import Settings
-from jobs.db import open_database, writing
+from jobs.db import open_database, reading, writing
 from jobs.errors import UsageError
 from jobs.sightings import RepositoryRow
-from jobs.store import catalog, forks, refs, source_states
+from jobs.store import catalog, chains, forks, refs, source_states
 from jobs.worker import open_station
 from scout.cli import app
 from scout.github.governor import Tier
 from scout.rounds import CANDIDATES, candidates_round
+from scout.scores import keep_scores
 
 pytestmark = pytest.mark.needs("git")
 NOW = datetime.now(UTC)
@@ -92,11 +95,104 @@ def test_forks_rank_by_their_own_work(chain: Chain) -> None:
     assert work["named_in"] == []
     assert "size never changed" in copy["shut_out"]
     assert by_name["bee/engine"]["engine"] == "bee"
-    table = say("forks", "--rank").stdout
-    assert {"own", "beyond"} <= set(table.splitlines()[0].split())
-    (line,) = (line for line in table.splitlines() if "new/work" in line)
-    assert line.split()[1:4] == ["new/work", "8", "1"]
+    lines = say("forks", "--rank").stdout.splitlines()
+    (at,) = (number for number, line in enumerate(lines) if line.endswith("  new/work"))
+    assert lines[at + 1].strip().startswith("own 8, beyond 1, tier 2, 2 stars, pushed ")
+    assert "1 patch of its own beyond its parent buun" in lines[at + 2]
     assert "new/copy" in say("forks", "--limit", "9").stdout
+
+
+def test_a_look_keeps_the_scores_for_the_pages(chain: Chain) -> None:
+    """The same number and reasons as in the terminal, the best first; kept anew only if other."""
+    say("scout", "run", "--source", "candidates")
+    ranked = {each["full_name"]: each for each in json.loads(say("forks", "--json").stdout)}
+    database = open_database(Settings())
+    with reading(database) as session:
+        shown = chains.found(session).others
+    assert shown[0].full_name == "new/work"
+    assert shown[0].score is not None
+    assert shown[0].score.score == ranked["new/work"]["score"]
+    assert list(shown[0].score.reasons) == ranked["new/work"]["reasons"]
+    assert {each.full_name: each.score.shut_out for each in shown}["new/copy"]
+    assert keep_scores(database, now=clock.now) == 0
+    database.dispose()
+
+
+def test_a_pipe_gets_every_letter_and_a_legend(chain: Chain) -> None:
+    """No reason is cut or wrapped where no terminal is, also that git has not looked yet."""
+    name = f"new/{'x' * 90}"
+    change(lambda session: session.add(_fork_of_buun(name)))
+    said = say("forks", "--rank").stdout
+    assert f"  {name}\n" in said
+    assert "git has not looked at it yet" in said
+    assert "own ?, beyond ?, tier 2, 900 stars" in said
+    for sign in ("own:", "beyond:", "?:", "tier:"):
+        assert sign in said
+
+
+def _fork_of_buun(name: str) -> RepositoryRow:
+    return RepositoryRow(
+        github_id=99, full_name=name, parent_github_id=3, tier=Tier.CANDIDATE, stars=900,
+        description="dflash mtp turbo kv", created_at=NOW - timedelta(days=9),
+        pushed_at=NOW - timedelta(days=1), first_seen_at=NOW, last_seen_at=NOW,
+    )  # fmt: skip
+
+
+def test_an_old_name_still_finds_a_fork(chain: Chain) -> None:
+    """A person remembers the name a fork had; the watch list shows both, once it is an engine's."""
+
+    def rename(session: Any) -> None:
+        for number, old, new in ((4, "bee/engine", "bee/moved"), (6, "new/was", "new/copy")):
+            row = forks.repository(session, number) or forks.repositories_like(session, new)[0]
+            row.full_name = new
+            session.add(row)
+            catalog.add_event(session, key=f"renamed {number}", kind="repo_renamed", now=NOW,
+                              title=f"{old} is called {new} now",
+                              payload={"repo_id": row.github_id, "old_name": old})  # fmt: skip
+
+    change(rename)
+    said = say("forks", "show", "BEE/engine").stdout
+    assert "BEE/engine is called bee/moved now" in said
+    assert "bee/moved: " in said
+    assert "bee/engine (called bee/moved now)" in say("watchlist", "list").stdout
+    assert json.loads(say("forks", "show", "new/was", "--json").stdout)["full_name"] == "new/copy"
+
+
+def test_a_blocked_repository_is_said_to_be_blocked(chain: Chain) -> None:
+    """By `forks show` and below the lineage; what git fetched before stays."""
+
+    def block(session: Any) -> None:
+        row = forks.repository(session, 4)
+        row.state = forks.BLOCKED
+        session.add(row)
+
+    change(block)
+    assert "it is blocked by GitHub" in say("forks", "show", "bee/engine").stdout
+    assert json.loads(say("forks", "show", "bee/engine", "--json").stdout)["state"] == "blocked"
+    assert "bee: bee/engine is blocked by GitHub" in say("lineage", "bee").stdout
+
+
+def test_moments_in_json_are_iso(chain: Chain) -> None:
+    """With a T, as the HTTP API writes them."""
+    for words in (("forks",), ("forks", "show", "new/work"), ("lineage", "bee")):
+        said = say(*words, "--json").stdout
+        assert re.search(r'"20\d\d-\d\d-\d\dT\d\d:', said), words
+        assert not re.search(r'"20\d\d-\d\d-\d\d \d\d:', said), words
+
+
+def test_a_look_by_hand_looks_at_once_and_a_strangers_fork_fails_it_not(
+    chain: Chain, tmp_path: Path
+) -> None:
+    """Named candidates are looked at again whether due or not; one that is missing is only said."""
+    assert say("scout", "run", "--source", "candidates").exit_code == 0
+    bare = tmp_path / "outside" / "hub" / "new" / "copy.git"
+    bare.rename(bare.with_name("hidden.git"))
+    again = say("scout", "run", "--source", "candidates")
+    assert again.exit_code == 0
+    assert "new/work: looked at" in again.stdout
+    assert "new/copy" in again.stderr
+    found = json.loads(say("scout", "run", "--source", "candidates", "--json").stdout)
+    assert [each["of_a_stranger"] for each in found["troubles"]] == [True]
 
 
 def test_one_score_is_explained(chain: Chain) -> None:
@@ -106,7 +202,7 @@ def test_one_score_is_explained(chain: Chain) -> None:
     said = say("forks", "show", "NEW/work").stdout
     assert "new/work: " in said
     assert "a fork of buun/engine, pushed" in said
-    assert "1 patches of its own beyond its parent buun, 8 beyond upstream" in said
+    assert "1 patch of its own beyond its parent buun, 8 beyond upstream" in said
     assert "at branch main" in said
     assert "  faster dflash" in said
     assert "forkscout watch fork new/work" in said

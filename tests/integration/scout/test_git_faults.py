@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,11 @@ from support.git_server import Fault, GitServer
 from support.hub import Hub, Repository
 from support.watching import Scout, engine
 
-from jobs import git_process
+from jobs import git_remote
 from jobs.db import reading
 from jobs.sightings import RefRow, RepositoryRow, SourceStateRow
 from jobs.tables import EventRow
+from scout import ref_watch
 
 pytestmark = pytest.mark.needs("git")
 NAME = "a/engine"
@@ -116,11 +118,24 @@ def test_an_answer_that_is_none_changes_nothing(
     git_server.methods()
     scout.at -= timedelta(minutes=59)
     (waiting,) = scout.look().troubles
-    assert "did not answer" in waiting.message
+    assert waiting.message.startswith("not asked until ")
+    assert trouble.message in waiting.message
+    assert "scout run --source git" in waiting.advice
     assert git_server.methods() == []
     git_server.faults.clear()
     recovered(scout)
     assert standing(scout) == before
+
+
+def test_a_source_named_by_hand_is_asked_at_once(scout: Scout, git_server: GitServer) -> None:
+    """What failed a moment ago waits in a round of the schedule, and not for a person."""
+    git_server.faults[NAME] = Fault(status=500)
+    scout.look()
+    git_server.faults.clear()
+    scout.at -= timedelta(minutes=59)
+    assert scout.look(force=True).troubles == ()
+    scout.at -= timedelta(minutes=59)
+    assert scout.look().troubles == ()
 
 
 def test_a_server_that_hangs_is_left(
@@ -128,7 +143,7 @@ def test_a_server_that_hangs_is_left(
 ) -> None:
     """Git has a deadline; the state stays."""
     before = standing(scout)
-    monkeypatch.setattr(git_process, "NETWORK_SECONDS", 1.0)
+    monkeypatch.setattr(git_remote, "LIST_SECONDS", 1.0)
     git_server.faults[NAME] = Fault(hang=True)
     (trouble,) = scout.look().troubles
     assert "longer than" in trouble.message
@@ -136,6 +151,41 @@ def test_a_server_that_hangs_is_left(
     git_server.released.set()
     git_server.faults.clear()
     recovered(scout)
+
+
+def test_one_slow_server_does_not_keep_the_news_of_others(
+    scout: Scout,
+    hub: Hub,
+    repository: Repository,
+    git_server: GitServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Once the round's time for looking is over, those that answered are told, and one waits."""
+    slow = hub.add("slow/engine")
+    slow.commit({"s": "1"})
+    slow.push()
+    scout.load(engine("fork", NAME) + engine("slow", "slow/engine"))
+    scout.look()
+    repository.commit({"a": "2"})
+    repository.push()
+    git_server.faults["slow/engine"] = Fault(hang=True)
+    start, arrived = scout.at + timedelta(hours=1), scout.network / "refs/remotes/1/heads/main"
+
+    def now() -> datetime:
+        """It stands until the good repository's push lay here for a second."""
+        is_here = arrived.read_text().strip() == repository.head
+        late = is_here and time.time() - arrived.stat().st_mtime > 1
+        return start + timedelta(minutes=2 if late else 0)
+
+    monkeypatch.setattr(ref_watch, "LOOKS_SECONDS", 60.0)
+    found = ref_watch.watch_refs(
+        scout.database, history=scout.history, network=scout.network, now=now
+    )
+    assert [news.kind for news in found.new] == ["fork_pushed"]
+    (trouble,) = found.troubles
+    assert (trouble.engine, "within the 60 s" in trouble.message) == ("slow", True)
+    assert sorted(failures(scout)) == [0, 1]
+    git_server.released.set()
 
 
 def test_a_pack_that_breaks_off_is_told_later_once(

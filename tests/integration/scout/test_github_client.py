@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from support.github import GitHub, ToLoopback
+from support.github import API, GitHub, ToLoopback
 
 from jobs.errors import UsageError
 from scout.github.answers import Kind, Limit
@@ -225,3 +225,42 @@ def test_no_other_address_is_asked(github: GitHub) -> None:
         with pytest.raises(UsageError):
             client.ask(place)
     assert github.asked == []
+
+
+@pytest.mark.parametrize("token", ["ghp_a\nghp_b", "ghp_a\r\nX-Evil: b", "ghp_€"])
+def test_a_token_that_fits_no_header_is_an_answer(github: GitHub, token: str) -> None:
+    """It is not known, the reason names no token, and nothing is sent."""
+    client = ask_as(github, token)
+    for answer in (client.ask(FORKS), client.query("{ x }", {})):
+        assert answer.kind is Kind.NOT_KNOWN
+        assert "ghp" not in answer.reason
+    assert github.asked == []
+
+
+@pytest.mark.parametrize("etag", ['W/"\xe9"', "W/" + "a" * 5000, " "])
+def test_an_etag_that_cannot_be_sent_back_is_not_kept(github: GitHub, etag: str) -> None:
+    """The page is asked for in full the next time."""
+    github.fail("/forks", headers={"ETag": etag})
+    answer = ask_as(github).ask(FORKS)
+    assert (answer.kind, answer.etag) == (Kind.PAGE, None)
+
+
+@pytest.mark.parametrize(
+    "base",
+    ["http://api.github.com", "http://10.0.0.1", "http://127.0.0.1.example", "http://localhost.x",
+     "https://user:pw@host", "http://user:pw@127.0.0.1:9", "ftp://host", "no address", "https://",
+     "https://host:port", "https://host/?x", "https://a b", "https://[", ""],
+)  # fmt: skip
+def test_a_token_is_sent_over_tls_or_to_this_machine(base: str) -> None:
+    """Any other address is refused before anything is asked; a password in it is not shown."""
+    with pytest.raises(UsageError) as caught:
+        Client(base=base)
+    assert "user:pw" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "base", ["https://ghe.example/api/v3/", "http://127.0.0.1:8080", "http://[::1]:80", API]
+)
+def test_addresses_of_other_servers_are_taken(base: str) -> None:
+    """A company's own server, and one on this machine."""
+    assert Client(base=base).base == base.rstrip("/")

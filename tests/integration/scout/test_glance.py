@@ -89,7 +89,7 @@ def test_all_sources_in_one_summary(github: GitHub) -> None:
     assert "new: wheel 1.0 released" in ran.stdout
     assert "GitHub: looked at " in ran.stdout
     assert "looking at wheel ..." in ran.stderr
-    assert "looking at ggml-org/llama.cpp (github_releases) ..." in ran.stderr
+    assert ran.stderr.count("looking at github_releases ...") == 1
     asked = len(github.asked)
     again = say("scout", "run")
     assert "GitHub: looked at 0 places with 0 requests" in again.stdout
@@ -118,6 +118,25 @@ def test_a_github_that_fails_hides_no_package(github: GitHub) -> None:
     assert ran.exit_code == 1
     assert "new: wheel 1.0 released" in ran.stdout
     assert "ggml-org/llama.cpp: GitHub answered 502" in ran.stderr
+
+
+def test_one_reason_is_told_once_with_what_to_do(github: GitHub) -> None:
+    """Many sources that fail alike are one line, and each line has a next step."""
+    github.fail("", times=99, status=502, body=b"<html>")
+    lines = say("scout", "run").stderr.splitlines()
+    (at,) = (number for number, line in enumerate(lines) if "GitHub answered 502" in line)
+    assert lines[at].startswith("ggml-org/llama.cpp")
+    assert lines[at].count("ggml-org/llama.cpp") == 1
+    assert lines[at + 1].startswith("  next: ")
+
+
+def test_a_refused_token_is_one_line_with_what_to_do(github: GitHub) -> None:
+    """Not one for each source that waits for it."""
+    github.fail("", times=99, status=401, body=b"{}")
+    ran = say("scout", "run")
+    assert ran.exit_code == 1
+    assert ran.stderr.count("set FORKSCOUT_GITHUB_TOKEN") <= 2
+    assert ran.stderr.count("refused the token (until") == 1
 
 
 def test_a_package_that_fails_hides_no_news_of_github(

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 from sqlalchemy import Engine
+from sqlmodel import select
+from support.bombs import bomb
 from support.chain import Chain, build_chain, patch, upstream_commit
 from support.hub import Hub
 from support.watching import CHAIN, Scout, bench_of, engine
@@ -16,8 +18,10 @@ from support.watching import CHAIN, Scout, bench_of, engine
 from jobs.db import reading, writing
 from jobs.dispatch import plan_events
 from jobs.errors import Permanent
-from jobs.model import Lane, State
+from jobs.model import Kind, Lane, State
+from jobs.sightings import SourceStateRow
 from jobs.store import catalog, refs, work
+from jobs.tables import RevisionRow
 from scout.family import family_of
 from scout.graph import Graph
 from scout.history import GitHistory
@@ -143,6 +147,58 @@ def test_a_push_is_built_and_a_newer_one_supersedes_it(chain: Chain, scout: Scou
     }
     assert f"master@{chain.buun.head[:9]}" in message
     assert second["build"].state == State.QUEUED
+
+
+def test_a_head_that_comes_back_is_built(chain: Chain, scout: Scout) -> None:
+    """It is told once; what waits to be measured is the head as it stands, however often it moves
+    and however many moves are planned at once."""
+    scout.load(CHAIN + bench_of("buun"))
+    scout.look()
+    old = chain.buun.head
+    patch(chain.buun, "one", "buun", 30)
+    new = chain.buun.head
+
+    def move(sha: str) -> None:
+        chain.buun.push(f"{sha}:refs/heads/master")
+        scout.look()
+
+    move(new)
+    plan(scout)
+    move(old)
+    plan(scout)
+    assert waiting(scout) == [old]
+    told_once = len(told(scout, "fork_pushed"))
+    for sha in (new, old, new):
+        move(sha)
+        plan(scout)
+        assert waiting(scout) == [sha]
+    move(old)
+    move(new)
+    plan(scout)
+    assert waiting(scout) == [new]
+    assert plan(scout) == []
+    assert len(told(scout, "fork_pushed")) == told_once
+
+
+def waiting(scout: Scout) -> list[str]:
+    """The commits whose benches wait."""
+    with reading(scout.database) as session:
+        rows = work.jobs(session, states=[State.QUEUED, State.BLOCKED], kind=Kind.BENCH)
+        revisions = [session.get(RevisionRow, row.payload["revision_id"]) for row in rows]
+        return [row.commit for row in revisions if row is not None]
+
+
+def test_a_push_of_endless_paths_is_recorded(chain: Chain, scout: Scout) -> None:
+    """A dozen objects that stand for a million files: the push is told, without its paths."""
+    scout.load(CHAIN)
+    scout.look()
+    sha = bomb(chain.buun, width=10, depth=5)
+    chain.buun.push(f"{sha}:refs/heads/master")
+    summary = scout.look()
+    assert summary.troubles == ()
+    (push,) = [news for news in summary.new if news.kind == "fork_pushed"]
+    assert (push.facts["too_many_paths"], push.facts["files_hot"]) == (True, [])
+    assert scout.look().new == ()
 
 
 def test_a_head_that_another_watched_branch_has_is_not_superseded(
@@ -345,6 +401,12 @@ def test_an_unreadable_history_loses_no_event(chain: Chain, scout: Scout) -> Non
     scout.history = Unreadable(scout.network)
     (trouble,) = scout.look().troubles
     assert trouble.engine == "upstream"
+    with reading(scout.database) as session:
+        states = session.exec(select(SourceStateRow)).all()
+    assert sorted((row.failures, row.retry_at is not None) for row in states) == [
+        *[(0, False)] * 3,
+        (1, True),
+    ]
     scout.history = GitHistory(scout.network)
     assert [news.kind for news in scout.look().new] == ["fork_pushed"]
 
@@ -379,3 +441,21 @@ def test_a_pull_request_is_an_engine_of_its_own(chain: Chain, scout: Scout) -> N
         kin = kindred(session)
     descent = {each.engine: each for each in family_of("mtp", kin, scout.history, now=scout.at)}
     assert (descent["mtp"].parent, descent["mtp"].own_patches) == ("upstream", 1)
+
+
+def test_an_engine_nobody_can_build_yet_is_watched(chain: Chain, scout: Scout, hub: Hub) -> None:
+    """Its pushes are told and it has its lineage; no job comes of it, whatever its trust."""
+    other = hub.add("v/llm")
+    other.commit({"a": "1"})
+    other.push()
+    listed = engine("vllm", "v/llm", "main").replace('"llama.cpp"', '"vllm"')
+    scout.load(listed + bench_of("vllm"))
+    assert scout.look().looked["vllm"] == (f"main@{other.head[:9]}",)
+    other.commit({"a": "2"})
+    other.push()
+    assert [each.kind for each in scout.look().new] == ["fork_pushed"]
+    assert plan(scout) == []
+    with reading(scout.database) as session:
+        kin = kindred(session)
+    (descent,) = family_of("vllm", kin, scout.history, now=scout.at)
+    assert descent.head == other.head

@@ -50,7 +50,7 @@ def test_from_list_to_events(package_index: PackageIndex) -> None:
     """Check, import, look, read: each says what happened, for people and for programs."""
     package_index.offer("stub", "1.0")
     assert "list.toml is right" in say("watchlist", "check", "list.toml").stdout
-    assert "changed engine wheel" in say("watchlist", "import", "list.toml").stdout
+    assert "engine wheel is new" in say("watchlist", "import", "list.toml").stdout
     assert "nothing changed" in say("watchlist", "import", "list.toml").stdout
     assert "new: wheel 1.0 released" in say("scout", "run").stdout
     again = json.loads(say("scout", "run", "--json").stdout)
@@ -114,6 +114,7 @@ def test_lineage_from_the_watch_list_to_the_tree(tmp_path: Path, hub: Hub) -> No
     assert "upstream  master" in text
     assert "upstream +10 -2, buun +3 -1" in text
     assert "absorbed 1 patch of turbo (0 commits as they were)" in text
+    assert "+N -M: commits ahead of and behind upstream" in text
     found = {each["engine"]: each for each in json.loads(say("lineage", "bee", "--json").stdout)}
     assert [each["parent"] for each in found.values()] == [None, "upstream", "turbo", "buun"]
     with pytest.raises(UsageError, match="beee"):
@@ -123,6 +124,31 @@ def test_lineage_from_the_watch_list_to_the_tree(tmp_path: Path, hub: Hub) -> No
         kept = [row.descent for row in standings(session).values()]
     database.dispose()
     assert sorted(kept, key=str) == sorted(found.values(), key=str)
+
+
+def test_a_package_has_no_lineage(package_index: PackageIndex) -> None:
+    """No look would ever help, so none is advised."""
+    say("watchlist", "import", "list.toml")
+    with pytest.raises(UsageError, match="wheel is a package and has no lineage") as caught:
+        say("lineage", "wheel")
+    assert "watchlist list" in caught.value.advice
+
+
+def test_with_nothing_watched_the_demo_is_taken_and_told(package_index: PackageIndex) -> None:
+    """Builds of something nobody asked for come with a word on why."""
+    said = "nothing is watched: taking the shipped list demo"
+    assert said in say("scout", "run", "--source", "packages").stderr
+    assert said not in say("scout", "run", "--source", "packages").stderr
+
+
+@pytest.mark.needs("git")
+def test_a_lone_fork_is_told_why_it_stands_alone(tmp_path: Path, hub: Hub) -> None:
+    """With what to type to give it company."""
+    build_chain(hub)
+    (tmp_path / "one.toml").write_text(engine("bee", "bee/engine"))
+    say("watchlist", "import", "one.toml")
+    say("scout", "run")
+    assert "forkscout watchlist add OWNER/NAME" in say("lineage", "bee").stdout
 
 
 @pytest.mark.needs("git")
@@ -135,7 +161,11 @@ def test_a_repository_that_is_not_there_is_exit_code_one(tmp_path: Path, hub: Hu
     assert "no/where" in first.stderr
     again = say("scout", "run")
     assert again.exit_code == 1
-    assert "asked again after" in again.stderr
+    assert "not asked until" in again.stderr
+    assert "forkscout scout run --source git" in again.stderr
+    by_hand = say("scout", "run", "--source", "git")
+    assert by_hand.exit_code == 1
+    assert "not asked" not in by_hand.stderr
     assert "not watched yet" not in again.stdout
 
 
@@ -148,7 +178,8 @@ def test_events_are_filtered(package_index: PackageIndex) -> None:
         (event,) = json.loads(say("events", *words, "--json").stdout)
         assert event["engine"] == "wheel"
     assert json.loads(say("events", "--since", "9999-01-01", "--json").stdout) == []
-    assert "nothing of that" in say("events", "--kind", "tag_moved").stdout
+    for kind in ("tag_moved", "copy_found"):
+        assert "nothing of that" in say("events", "--kind", kind).stdout
     with pytest.raises(UsageError, match="'fork_pusht'") as caught:
         say("events", "--kind", "fork_pusht")
     assert "fork_pushed" in caught.value.advice

@@ -133,7 +133,7 @@ def test_abilities_are_measured_against_upstream_and_parent(scout: Scout, chain:
 def test_sources_that_do_not_come_are_a_trouble_and_are_read_again(scout: Scout) -> None:
     """The descent stands all the same, others are whole, and the next round tries once more."""
     failing = Failing(scout.network)
-    assert keep(scout, failing) == ["buun: A passing fault: the line is down"]
+    assert keep(scout, failing) == ["buun: It did not work this time: the line is down"]
     rows = kept(scout)
     assert rows["buun/engine"].descent["parent"] == "turbo"
     assert rows["buun/engine"].capability == {}
@@ -162,7 +162,7 @@ def test_one_network_that_fails_stops_no_other(scout: Scout) -> None:
     scout.load(CHAIN + engine("alone", "bee/engine", "main"))
     scout.look()
     assert keep(scout, Broken(scout.network)) == [
-        "upstream: A lasting fault: the repository is damaged"
+        "upstream: It cannot work as it is: the repository is damaged"
     ]
     assert [row.descent["engine"] for row in kept(scout).values()] == ["alone"]
 

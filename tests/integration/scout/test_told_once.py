@@ -71,3 +71,53 @@ def test_a_watched_branch_that_appears_is_built(scout: Scout, fork: Repository) 
     fork.push("HEAD:refs/heads/release")
     (push,) = scout.look().new
     assert (push.kind, push.facts["new_patches"]) == ("fork_pushed", 1)
+
+
+def test_a_watched_branch_that_is_gone_is_said_and_built_when_it_is_back(
+    scout: Scout, fork: Repository
+) -> None:
+    """Each look says so; its return is a push with its patches and abilities."""
+    fork.push("HEAD:refs/heads/other")
+    scout.load(engine("fork", "a/fork", "main") + bench_of("fork"))
+    assert scout.look().troubles == ()
+    first = fork.head
+    fork.git("--git-dir", str(fork.bare), "update-ref", "-d", "refs/heads/main")
+    gone = scout.look()
+    assert [each.kind for each in gone.new] == ["branch_deleted"]
+    assert "to be built, was deleted" in gone.new[0].title
+    for trouble in (*gone.troubles, *scout.look().troubles):
+        assert "main of a/fork, to be built, is not there" in trouble.message
+        assert "watch list" in trouble.advice
+    fork.commit({"common/arg.cpp": ABLE}, message="back")
+    fork.push()
+    back = scout.look()
+    assert back.troubles == ()
+    assert {each.kind for each in back.new} == {
+        "fork_pushed",
+        "branch_created",
+        "fork_capability_changed",
+    }
+    (push,) = (each for each in back.new if each.kind == "fork_pushed")
+    assert (push.revision, push.replaces) == (fork.head, first)
+    with writing(scout.database) as session:
+        assert "build" in {job.kind for job in plan_events(session, scout.at)}
+
+
+def test_a_default_branch_that_was_renamed_is_told_and_followed(
+    scout: Scout, fork: Repository
+) -> None:
+    """Where no branch is listed; the old name is not asked for any more."""
+    scout.load(engine("fork", "a/fork"))
+    scout.look()
+    fork.push("HEAD:refs/heads/trunk")
+    scout.look()
+    fork.git("--git-dir", str(fork.bare), "symbolic-ref", "HEAD", "refs/heads/trunk")
+    fork.git("--git-dir", str(fork.bare), "update-ref", "-d", "refs/heads/main")
+    found = scout.look()
+    assert found.troubles == ()
+    assert {each.kind for each in found.new} == {"repo_default_changed", "branch_deleted"}
+    assert found.looked["fork"] == (f"trunk@{fork.head[:9]}",)
+    fork.commit({"b": "2"})
+    fork.push("HEAD:refs/heads/trunk")
+    (push,) = scout.look().new
+    assert push.revision == fork.head

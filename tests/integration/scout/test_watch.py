@@ -180,7 +180,7 @@ def test_engines_gone_from_the_list_are_retired_not_deleted(
 def test_an_import_twice_changes_nothing(database: Engine) -> None:
     """The rows already say what the list says."""
     text = wheel_engine("wheel", "stub") + FORK + model("m") + stack("s", "wheel", "m")
-    assert set(load_list(database, text).changed) == {
+    assert set(load_list(database, text).new) == {
         "engine wheel",
         "engine fork",
         "rig cpu",
@@ -188,7 +188,7 @@ def test_an_import_twice_changes_nothing(database: Engine) -> None:
         "stack s",
     }
     again = load_list(database, text)
-    assert (again.changed, again.retired, again.dropped) == ((), (), ())
+    assert (again.new, again.changed, again.retired, again.dropped) == ((), (), (), ())
 
 
 def test_what_cannot_be_benched_yet_is_no_stack(database: Engine) -> None:

@@ -38,7 +38,7 @@ def written(path: Path, file: files.File) -> Path:
 
 def test_facts_and_shape_of_a_model_come_from_its_header_alone(tmp_path: Path) -> None:
     """A file of holes will do; what is stored gives the same shape again."""
-    found = read_local(written(tmp_path / "m.gguf", files.qwen36()), check=never)
+    found = read_local([written(tmp_path / "m.gguf", files.qwen36())], check=never)
     assert found.fault == ""
     assert found.facts is not None
     assert found.facts["architecture"] == "qwen35"
@@ -53,7 +53,7 @@ def test_a_file_that_is_no_model_says_why_and_raises_nothing(tmp_path: Path) -> 
     """The bench or fetch goes on; the row has the reason."""
     page = tmp_path / "page.gguf"
     page.write_bytes(b"<!doctype html><title>not found</title>" * 9)
-    found = read_local(page, check=never)
+    found = read_local([page], check=never)
     assert found.shape is None
     assert "HTML" in found.fault
     row = ModelFileRow(name="m", model_class="m", sha256="0" * 64)
@@ -66,22 +66,36 @@ def test_a_file_that_is_no_model_says_why_and_raises_nothing(tmp_path: Path) -> 
 def test_one_file_of_a_set_has_facts_and_no_shape(tmp_path: Path) -> None:
     """Its weights are not all of the model's."""
     file = files.build({"general.architecture": "llama", "split.count": 3, "split.no": 0})
-    found = read_local(written(tmp_path / "part.gguf", file), check=never)
+    found = read_local([written(tmp_path / "part.gguf", file)], check=never)
     assert found.facts is not None
     assert found.shape is None
     assert "one of a set of 3" in found.fault
 
 
+def test_a_whole_set_is_one_model(tmp_path: Path) -> None:
+    """Its weights are those of all its files."""
+    keys = {"general.architecture": "llama", "llama.block_count": 2, "split.count": 2}
+    lines = [("blk.0.attn_q.weight", (64, 32), 0)]
+    first = files.build({**keys, "split.no": 0}, lines)
+    second = files.build({"general.architecture": "llama", "split.no": 1, "split.count": 2}, lines)
+    paths = [
+        written(tmp_path / f"m-0000{number}-of-00002.gguf", file)
+        for number, file in ((1, first), (2, second))
+    ]
+    shape = shape_in(read_local(paths, check=never).shape or {})
+    assert shape.tensors.total == 2 * 4 * 64 * 32
+
+
 def test_a_missing_file_is_a_passing_fault_and_a_stop_passes_through(tmp_path: Path) -> None:
     """Neither becomes a fact of the model."""
     with pytest.raises(Transient, match="cannot be read"):
-        read_local(tmp_path / "gone.gguf", check=never)
+        read_local([tmp_path / "gone.gguf"], check=never)
 
     def stop() -> None:
         raise Stopped("cancelled")
 
     with pytest.raises(Stopped):
-        read_local(written(tmp_path / "m.gguf", files.small()), check=stop)
+        read_local([written(tmp_path / "m.gguf", files.small())], check=stop)
 
 
 def test_nothing_read_is_nothing_stored() -> None:

@@ -122,7 +122,7 @@ def test_the_real_server_is_measured_in_the_cage(artifact, weights, tmp_path):
 def test_the_real_cache_is_as_large_as_the_header_lets_expect(artifact, weights, tmp_path):
     """The log's own figure, kept with the boot, is the estimate's to the byte."""
     [boot] = bench(Uncaged(), artifact, weights, tmp_path)
-    shape = shape_in(read_local(weights, check=lambda: None).shape)
+    shape = shape_in(read_local([weights], check=lambda: None).shape)
     layout = boot.layout
     found = estimate(
         Setup(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.terminal import printable
+from jobs.terminal import counted, json_text, printable
 
 
 @pytest.mark.parametrize(
@@ -30,3 +33,17 @@ def test_only_what_is_read_stays(text: str, shown: str) -> None:
 def test_no_control_character_survives(text: str) -> None:
     """Whatever comes in, a terminal gets signs, tabs and line ends."""
     assert all(c.isprintable() or c in "\n\t" for c in printable(text))
+
+
+def test_one_is_singular() -> None:
+    """Whatever is counted; a plural without s is given."""
+    assert [counted(n, "fork") for n in (0, 1, 2)] == ["0 forks", "1 fork", "2 forks"]
+    assert [counted(n, "patch", "patches") for n in (1, 2)] == ["1 patch", "2 patches"]
+
+
+def test_moments_have_a_t_in_json_and_no_number_is_none() -> None:
+    """What every `--json` prints is strict JSON."""
+    moment = datetime(2026, 4, 21, 14, 24, 55, tzinfo=UTC)
+    assert json.loads(json_text({"at": moment})) == {"at": "2026-04-21T14:24:55+00:00"}
+    with pytest.raises(ValueError, match="JSON compliant"):
+        json_text(float("nan"))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jobs.sightings import RepositoryRow, SourceStateRow
-from scout.candidate_values import WATCHED_PACE, due
+from scout.candidate_values import WATCHED_PACE, due, in_turn
 from scout.github.governor import Tier
 
 NOW = datetime(2026, 5, 22, 12, tzinfo=UTC)
@@ -45,8 +45,22 @@ HOUR = timedelta(hours=1)
         (row(Tier.WATCHED), state(**LOOKED), True),
         (row(Tier.WATCHED), state(**{**LOOKED, "looked_at": (NOW - WATCHED_PACE / 2).isoformat()}),
          False),
+        (row(Tier.WATCHED, pushed_at=NOW), state(**{**LOOKED, "looked_at": NOW.isoformat()}), True),
     ],
 )  # fmt: skip
 def test_due(candidate: RepositoryRow, states: dict[str, SourceStateRow], is_due: bool) -> None:
     """Never looked at, or pushed to since; after a failure once its time has come."""
     assert bool(due([candidate], states, now=NOW)) is is_due
+
+
+def test_those_that_are_not_due_take_turns() -> None:
+    """Asked for by hand: closely watched ones first, then whoever was looked at longest ago."""
+    rows = [row(), row(Tier.WATCHED), row(), row()]
+    states = {}
+    for number, each in enumerate(rows):
+        each.id = number
+        key = f"candidate:{number}"
+        at = NOW - timedelta(hours=number)
+        states[key] = SourceStateRow(key=key, updated_at=at)
+    found = in_turn(rows, states, without=[rows[0]])
+    assert [each.id for each in found] == [1, 3, 2]

@@ -164,6 +164,7 @@ def test_only_bots_and_only_papers() -> None:
     assert (facts.only_bots, facts.only_papers, facts.own_authors) == (True, True, 0)
     facts = git_facts(found, {sha("b0"): ["docs/x.md", "src/llama.cpp"]})
     assert not facts.only_papers
+    assert not git_facts(found, None).only_papers
 
 
 def test_facts_are_bounded() -> None:

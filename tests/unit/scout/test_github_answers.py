@@ -11,9 +11,11 @@ from scout.github.answers import (
     Answer,
     Kind,
     Limit,
+    advice_for,
     backoff_until,
     cooldown_until,
     read_quota,
+    read_token_end,
     sort,
 )
 
@@ -41,6 +43,32 @@ def test_statuses(status: int, kind: Kind) -> None:
     answer = reply(status)
     assert answer.kind is kind
     assert answer.trusted is (kind is not Kind.NOT_KNOWN)
+
+
+@pytest.mark.parametrize(
+    ("reason", "advice"),
+    [
+        ("no readable answer (ConnectionError)", "FORKSCOUT_GITHUB_API"),
+        ("GitHub refused the token", "make a new one"),
+        ("the hourly quota is used up", "wait"),
+        ("GitHub asked us to slow down", "wait"),
+        ("GitHub answered 502", "GitHub has trouble"),
+        ("GitHub answered 403", "what the token may read"),
+        ("another repository answered", "asked again by itself"),
+    ],
+)
+def test_each_reason_has_a_next_step(reason: str, advice: str) -> None:
+    """A person is told what to do, or that nothing is to be done."""
+    assert advice in advice_for(reason)
+
+
+def test_the_end_of_a_token_is_read_in_any_zone() -> None:
+    """As GitHub writes it; anything else is no date."""
+    name = "GitHub-Authentication-Token-Expiration"
+    assert str(read_token_end({name: "2026-12-31 23:00:00 -0500"})) == "2027-01-01 04:00:00+00:00"
+    assert str(read_token_end({name: "2026-12-31 23:00:00 UTC"})) == "2026-12-31 23:00:00+00:00"
+    for text in ("", "soon", "2026-13-31 23:00:00 UTC", "9999-12-31 23:59:59 -2300"):
+        assert read_token_end({name: text}) is None
 
 
 def test_the_first_sign_of_a_limit_wins() -> None:

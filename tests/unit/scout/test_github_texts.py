@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -43,4 +45,15 @@ def test_good_values_pass() -> None:
     assert moment("2026-05-01T00:00:00Z") is not None
     assert moment("2026-05-01T00:00:00") is None
     assert moment("soon") is None
+    assert moment("2026-05-01T00:00:00+02:00") == datetime(2026, 4, 30, 22, tzinfo=UTC)
     assert part({"owner": None}, "owner", "login") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+14:00", "2026-13-45T00:00:00Z",
+     "2026-05-01T00:00:00." + "1" * 5000 + "Z", "\ud800"],
+)  # fmt: skip
+def test_a_time_that_no_calendar_holds_is_none(text: str) -> None:
+    """Also one that leaves the calendar only once its zone is taken away."""
+    assert moment(text) is None

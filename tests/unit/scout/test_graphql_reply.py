@@ -79,6 +79,9 @@ def test_the_quota_is_in_the_headers_or_in_the_body() -> None:
         "graphql",
     )
     assert reply({"data": {"rateLimit": {**rate, "resetAt": "soon"}}}).quota is None
+    far = reply({"data": {"rateLimit": {**rate, "resetAt": "2099-01-01T00:00:00Z"}}}).quota
+    assert far is not None
+    assert far.reset_at - NOW < timedelta(hours=2)
     assert reply({"data": {"rateLimit": {**rate, "limit": 0}}}).quota is None
     both = reply(
         {"data": {"rateLimit": rate}},

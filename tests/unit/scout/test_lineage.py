@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from support.graphs import DAY, START, Story, sha
 
+from scout.graph import Distance
 from scout.lineage import Absorbed, Descent, Member, lineage
 
 NOW = datetime.fromtimestamp(START, tz=UTC) + timedelta(days=100)
@@ -123,10 +124,30 @@ def test_a_mirror_has_nothing_of_its_own() -> None:
 
 
 def test_an_unrelated_repository_has_no_base() -> None:
-    """Without a common commit nothing is claimed."""
+    """Without a common commit nothing is claimed, and nothing counted."""
     story = Story()
     story.line("u0", author="Up")
     story.line("z0", author="z")
     other = descents(story, [member("upstream", "u0"), member("other", "z0")])["other"]
-    assert other.from_upstream is not None
-    assert (other.from_upstream.merge_base, other.last_sync, other.stale_days) == (None, None, None)
+    assert other.from_upstream == Distance(None, None, None)
+    assert (other.last_sync, other.stale_days) == (None, None)
+
+
+def test_without_upstream_only_the_named_parent_counts() -> None:
+    """Upstream's work cannot be told from a fork's own, so nobody's patches are counted."""
+    story, members = chain()
+    named = {"buun": "turbo", "bee": "buun"}
+    forks = [
+        Member(each.name, each.branch, each.head, each.tips, named.get(each.name))
+        for each in members[1:]
+    ]
+    found = descents(story, forks)
+    assert {name: each.parent for name, each in found.items()} == {
+        "turbo": "upstream",
+        "buun": "turbo",
+        "bee": "buun",
+    }
+    assert found["turbo"].from_parent is None
+    assert found["bee"].from_parent == Distance(3, 1, sha("b1"))
+    assert found["bee"].patches_beyond_parent == 3
+    assert {(each.from_upstream, each.own_patches) for each in found.values()} == {(None, None)}

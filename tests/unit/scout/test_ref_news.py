@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -81,6 +82,7 @@ def test_a_push_tells_its_new_patches() -> None:
         "new_patches": 2,
         "new_authors": ["you"],
         "files_hot": ["ggml/src/ggml-cuda/a.cu"],
+        "too_many_paths": False,
         "subjects": ["f3", "f2"],
         "ahead": 4,
         "behind": 2,
@@ -89,6 +91,16 @@ def test_a_push_tells_its_new_patches() -> None:
     assert (push.revision, push.replaces, push.low_priority) == (sha("f3"), sha("f1"), False)
     assert push.title == f"fork: main pushed to {sha('f3')[:9]}, 2 new patches"
     assert push.happened_at is not None
+
+
+def test_a_push_of_too_many_paths_is_told_without_them() -> None:
+    """That they are too many is a fact, and the push counts as any other."""
+    story = forked()
+    story.line("f2", on="f1")
+    by = replace(view(story, "u2"), changed_paths=lambda _: None)
+    (push,) = news({MAIN: "f1"}, {MAIN: "f2"}, by)
+    assert (push.facts["too_many_paths"], push.facts["files_hot"]) == (True, [])
+    assert (push.facts["new_patches"], push.revision) == (1, sha("f2"))
 
 
 def test_a_push_from_an_unknown_commit_claims_nothing() -> None:
@@ -266,10 +278,10 @@ def test_a_watched_branch_that_appears_is_built() -> None:
 
 
 FACTS = {
-    "fork_pushed": "ref before after forced is_default new_patches new_authors files_hot ahead "
-    "behind merge_base",
-    "branch_created": "ref oid",
-    "branch_deleted": "ref oid",
+    "fork_pushed": "ref before after forced is_default new_patches new_authors files_hot "
+    "too_many_paths ahead behind merge_base",
+    "branch_created": "ref oid watched",
+    "branch_deleted": "ref oid watched",
     "tag_created": "tag target_oid old_oid auto_build",
     "tag_moved": "tag target_oid old_oid auto_build",
     "upstream_synced": "ref old_merge_base new_merge_base absorbed upstream_id method",
@@ -330,3 +342,36 @@ def test_upstream_itself_is_judged_by_nothing_else() -> None:
     story = forked()
     (push,) = news({MAIN: "u1"}, {MAIN: "u2"}, view(story))
     assert (push.facts["new_patches"], push.facts["ahead"]) == (1, None)
+
+
+def test_a_watched_branch_that_comes_back_is_told_from_where_it_was() -> None:
+    """A push with its patches, which is built, beside the branch; at the same commit only that."""
+    story = forked()
+    story.line("f2", on="f1", author="me")
+    by = view(story, "u2")
+    push, back = ref_news(PLACE, {}, {MAIN: sha("f2")}, by, lost={MAIN: sha("f1")})
+    assert (push.kind, push.revision, push.replaces) == ("fork_pushed", sha("f2"), sha("f1"))
+    assert push.facts["new_patches"] == 1
+    assert (back.kind, back.revision) == ("branch_created", None)
+    assert "there again" in back.title
+    (same,) = ref_news(PLACE, {}, {MAIN: sha("f1")}, by, lost={MAIN: sha("f1")})
+    assert (same.kind, same.revision) == ("branch_created", sha("f1"))
+
+
+def test_a_watched_branch_left_behind_is_told_once_for_each_head() -> None:
+    """A month behind the default one, which moves; not while that stands still too."""
+    story = forked()
+    for number in range(35):
+        story.commit(f"d{number}", f"d{number - 1}" if number else "f0", author="me")
+    old = replace(PLACE, watched=frozenset({"refs/heads/old"}))
+    known = {"refs/heads/old": sha("f1"), MAIN: sha("d33")}
+    seen = {**known, MAIN: sha("d34")}
+    by = view(story, "u2")
+    (stale,) = (each for each in ref_news(old, known, seen, by) if each.kind == "branch_stale")
+    assert stale.key == f"gh:stale:99:refs/heads/old:{sha('f1')}"
+    assert "stands still since" in stale.title
+    assert ref_news(old, seen, seen, by) == []
+    young = {**known, MAIN: sha("d3")}
+    assert {each.kind for each in ref_news(old, {**known, MAIN: sha("d2")}, young, by)} == {
+        "fork_pushed"
+    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jobs.errors import UsageError
+from jobs.hub_names import set_sha256
 from scout.reading import parse, shipped
 from scout.toml_lines import line_of
 from scout.watchlist import WatchList
@@ -107,10 +108,10 @@ def test_shipped_lists_are_right(name: str) -> None:
 
 
 def test_undriven_families_are_said() -> None:
-    """An engine nobody can drive yet is accepted, and told."""
+    """An engine nobody can drive yet is accepted and watched, and the rest is told."""
     text = GOOD.replace('family = "llama.cpp"', 'family = "vllm"')
     notes = parse(text, "list.toml").not_yet()
-    assert "engine fork is not built yet: family vllm is not driven yet" in notes
+    assert "engine fork is watched, and not built yet: family vllm is not driven yet" in notes
     assert any(note.startswith("stack tiny-fork is not benchable yet") for note in notes)
 
 
@@ -147,7 +148,13 @@ def test_undriven_families_are_said() -> None:
         ('name = "tiny-fork"', 'name = "<img src=x>"', "is not a name", ""),
         ('name = "tiny-fork"', 'name = "a\\nb"', "is not a name", ""),
         ('"Anbeeld/beellama.cpp"', '"--upload-pack=x/y"', "is not an owner/name", ""),
-        ('"Anbeeld/beellama.cpp"', '"a/.."', "is not an owner/name", ""),
+        ('"Anbeeld/beellama.cpp"', '"a/.."', "is not an owner/name", "ggml-org/llama.cpp"),
+        (
+            '"Anbeeld/beellama.cpp"',
+            '"https://github.com/Anbeeld/beellama.cpp.git"',
+            "is not an owner/name",
+            "write Anbeeld/beellama.cpp",
+        ),
         ('package = "tiny-gguf"', 'package = "--index-url=x"', "is not a package name", ""),
         ('rig = "olares-5090m"', 'rig = "a b;rm"', "is not a rig's name", ""),
     ],
@@ -172,10 +179,11 @@ def test_a_missing_key_is_placed_at_its_table() -> None:
 
 
 def test_several_mistakes_are_one_error() -> None:
-    """The first by line is told, and how many more there are."""
+    """The first by line is told first, and each of the others below it."""
     text = GOOD.replace('trust = "package"', "trust = 3").replace('trust = "auto"', "trust = 4")
     error = refused(text)
     assert "(and 1 more)" in error.message
+    assert f"\n  line {line_holding(text, 'trust = 4')}: " in error.message
     assert f"line {line_holding(text, 'trust = 3')}: " in error.message
 
 
@@ -208,3 +216,57 @@ def test_windows_line_ends_are_read() -> None:
     text = GOOD.replace('trust = "auto"', "trust = 3").replace("\n", "\r\n")
     line = line_holding(text, "trust = 3")
     assert f"line {line}: " in refused(text).message
+
+
+SHARDS = ["1" * 64, "2" * 64]
+FROM_HUB = f"""
+[[model]]
+name = "hub:q4"
+repo = "unsloth/Qwen3.6-27B-GGUF"
+file = "sub/Q-00001-of-00002.gguf"
+revision = "{"c0ffee" + "0" * 34}"
+sha256 = "{set_sha256(SHARDS)}"
+shards = ["{SHARDS[0]}", "{SHARDS[1]}"]
+model_class = "qwen"
+"""
+
+
+def test_a_model_of_the_hub_can_be_benched() -> None:
+    """Repository, file and digest are enough; a commit pins it."""
+    text = GOOD.replace('target = "tiny:q4"', 'target = "hub:q4"') + FROM_HUB
+    watch = parse(text, "list.toml")
+    assert watch.models[1].repo == "unsloth/Qwen3.6-27B-GGUF"
+    assert watch.models[1].shards == tuple(SHARDS)
+    assert watch.not_yet() == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says", "advice"),
+    [
+        ("repo = ", "repos = ", "unknown key 'repos'", "'repo'"),
+        ("revision = ", "revison = ", "unknown key 'revison'", "'revision'"),
+        ('repo = "unsloth/', 'repo = "../', "is not an owner/repository", ""),
+        ('file = "sub/', 'file = "../', "is not the name of a .gguf file", ""),
+        ('revision = "c0ffee', 'revision = "main', "is not a commit", ""),
+        ('repo = "unsloth/Qwen3.6-27B-GGUF"\n', "", "either a package or a repo", "repo ="),
+        ('file = "sub/Q-00001-of-00002.gguf"\n', "", "'file' is missing", "add file"),
+        ("model_class", 'version = "1"\nmodel_class', "has no version", "leave version out"),
+        ("00001-of-00002", "00001-of-00003", "one of 3 files, 2 are named", "in order"),
+        (f', "{SHARDS[1]}"', "", "one of 2 files, 1 are named", "in order"),
+        (SHARDS[1], "3" * 64, "is not that of its shards", "write sha256 = "),
+    ],
+)
+def test_a_wrong_model_of_the_hub_is_named(old: str, new: str, says: str, advice: str) -> None:
+    """With its line and what would be right."""
+    assert old in FROM_HUB
+    text = GOOD + FROM_HUB.replace(old, new, 1)
+    fault = refused(text)
+    assert says in fault.detail
+    assert advice in fault.advice
+
+
+def test_a_package_takes_nothing_of_the_hub() -> None:
+    """Its version names the bytes."""
+    for key, value in (("file", '"a.gguf"'), ("revision", f'"{"a" * 40}"')):
+        wrong = f'version = "1.0"\n{key} = {value}'
+        assert f"a package has no {key}" in refused(GOOD.replace('version = "1.0"', wrong)).detail

@@ -13,7 +13,16 @@ from support.fork_values import APART, SYNC, detail, fork, standing
 from support.rows import NOON
 
 from jobs.store.shown import ShownEvent
-from jobs.store.shown_forks import Ability, Beyond, ForkDetail, Forks, OtherFork, ShownDistance
+from jobs.store.shown_forks import (
+    Ability,
+    Beyond,
+    ForkDetail,
+    Forks,
+    OtherFork,
+    ShownDistance,
+    ShownIssue,
+    ShownScore,
+)
 from web import fork_pages, words
 from web.pages import Page
 from web.redact import redact
@@ -118,6 +127,34 @@ def test_the_list_is_bounded_and_says_so() -> None:
     assert "13999 more are known" in html
     assert "a candidate" in html
     assert "2026-11-03" in html
+
+
+def test_no_page_leads_to_a_blocked_repository() -> None:
+    """Its name stays, with the word; neither it nor an issue of it is a link (451)."""
+    away = fork("buun", "turboquant", state="blocked")
+    issue = ShownIssue("a/b", 7, "issue", "open", "title", "", None, repository_state="blocked")
+    other = OtherFork("a/b", None, 2, 7, NOON, False, "blocked", "")
+    one = ForkDetail(away, (UPSTREAM, away), (), 0, (), 0, (issue,))
+    pages = (fork_pages.fork(one, now=NOON),
+             fork_pages.forks(Forks((away,), (other,), 1, (issue,)), now=NOON))  # fmt: skip
+    for html in map(_html, pages):
+        assert "github.com" not in html
+        assert "a/b#7" in html
+        assert '<span class="badge bad">blocked</span>' in html
+
+
+def test_a_score_comes_with_its_reasons_and_its_date() -> None:
+    """Rounded, the first three reasons and how many more; who was shut out has no number."""
+    reasons = ("+25 40 patches", "+10 speaks of mtp", "+8 a tag", "+3 9 stars")
+    scored = OtherFork("a/b", "c/d", 2, 7, NOON, False, "known", "",
+                       ShownScore(46.4, reasons, "", NOON))  # fmt: skip
+    shut = OtherFork("e/f", "c/d", 2, 7, NOON, False, "known", "",
+                     ShownScore(0.0, (), "nobody ever pushed to it", NOON))  # fmt: skip
+    html = _html(fork_pages.forks(Forks((), (scored, shut), 2, ()), now=NOON))
+    assert "<strong>46</strong>" in html
+    assert "+8 a tag</bdi>; 1 more" in html
+    assert "nobody ever pushed to it" in html
+    assert f'as it was at the last look, <time datetime="{NOON.isoformat()}"' in html
 
 
 def test_an_empty_list_says_what_to_do() -> None:

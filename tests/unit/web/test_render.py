@@ -13,6 +13,7 @@ from support.rows import NOON
 
 from jobs.model import Blame, State, Validity, VerdictKind
 from jobs.store.shown import Front, Queue, ShownEngine
+from jobs.store.source_health import Allowance, Outlook, SourceHealth
 from web import pages, words
 from web.ranking import boards
 from web.redact import redact
@@ -31,6 +32,7 @@ from web.render import (
 HOSTILE = '"><img src=x onerror=alert(1)><svg onload=alert(2)>'
 FRONT = Front((), (), (), engines=0, revisions=0, builds=0, results_total=0)
 QUEUE = Queue((), (), 0, (), (), ())
+SICK = SourceHealth("github_pulls", "degraded", NOON, NOON, 3, "a/b: no answer", "renew the token")
 
 
 def _html(page: pages.Page) -> str:
@@ -179,3 +181,31 @@ def test_an_engine_without_revisions_says_so() -> None:
     """An engine without results is no empty table: the page says how to get one."""
     found = ShownEngine("buun", "llama.cpp", "a/b", None, None, "auto", ("main",), False, ())
     assert "forkscout submit bench --engine buun" in _html(pages.engines((found,)))
+
+
+def test_a_source_that_is_not_well_is_seen_on_two_pages() -> None:
+    """Since when, why and what to do on the queue page, a line on the front page."""
+    quota = Allowance("core", 5000, 4700, NOON + timedelta(minutes=9))
+    well = SourceHealth("git", "well", NOON)
+    found = replace(QUEUE, outlook=Outlook((well, SICK), (quota,), token_ends_at=NOON))
+    html = _html(pages.queue(found, now=NOON, silent_seconds=60))
+    for text in ("github pulls", "degraded", "a/b: no answer", "2 other places", "renew the token",
+                 "core: 4700 of 5000 left", "nothing to do"):  # fmt: skip
+        assert text in html, text
+    front = _html(pages.index(FRONT, (), found, now=NOON))
+    assert "github pulls is degraded since" in front
+    assert "is degraded" not in _html(pages.index(FRONT, (), QUEUE, now=NOON))
+
+
+def test_progress_in_bytes_is_read_in_larger_units() -> None:
+    """A download of a weight is told in GB, with its rate and the time left."""
+    progress = {
+        "phase": "download",
+        "done": 5.2e9,
+        "total": 17e9,
+        "unit": "B",
+        "note": "4 min left",
+    }
+    running = job(state=State.RUNNING, progress=progress)
+    text = _html(pages.queue(replace(QUEUE, running=(running,)), now=NOON, silent_seconds=45))
+    assert "download 5.2 GB of 17.0 GB, 4 min left" in text

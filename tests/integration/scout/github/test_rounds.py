@@ -8,11 +8,13 @@ from typing import Any
 from support import github_json as make
 from support.scene import BEE, BUUN, TURBO, UPSTREAM, Scene
 
-from jobs.db import writing
+from jobs.db import reading, writing
 from jobs.store import source_states
+from jobs.store.source_health import outlook
 from scout.github.answers import Answer
 from scout.github.desk import Desk, Held, Page
 from scout.github.governor import Tier
+from scout.status_cli import lines
 
 
 def test_the_first_look_is_a_baseline(chain: Scene) -> None:
@@ -183,3 +185,60 @@ def test_another_token_has_its_own_etags(chain: Scene) -> None:
     chain.github.asked.clear()
     chain.look(client=chain.worker())
     assert all(each.if_none_match is None for each in chain.github.asked)
+
+
+def test_one_look_tells_since_when_a_source_is_not_well(chain: Scene) -> None:
+    """Why, what to do and the quota left; it stays until an answer comes, then it is gone."""
+    chain.look()
+    with reading(chain.database) as session:
+        before = outlook(session)
+    assert before.unwell == ()
+    assert before.quotas[0].bucket == "core"
+    chain.github.fail("", times=999, status=401)
+    chain.later(minutes=16)
+    since = chain.now
+    chain.look()
+    chain.later(minutes=16)
+    chain.look()
+    with reading(chain.database) as session:
+        found = outlook(session)
+    assert found.unwell
+    for each in found.unwell:
+        assert each.state == "degraded"
+        assert each.since is not None
+        assert each.since - since < timedelta(minutes=20)
+        assert "GitHub refused the token" in each.why
+        assert "FORKSCOUT_GITHUB_TOKEN" in each.advice
+    said = "\n".join(lines(found, now=chain.now))
+    assert f"degraded since {found.unwell[0].since:%Y-%m-%d %H:%M} UTC" in said
+    assert "GitHub is left alone until" in said
+    chain.github.faults.clear()
+    for _ in range(2):
+        chain.later(minutes=70)
+        chain.look()
+    with reading(chain.database) as session:
+        assert outlook(session).unwell == ()
+
+
+def test_a_token_that_is_ignored_stays_in_sight(chain: Scene) -> None:
+    """One event when it starts, degraded with its date until GitHub counts it again."""
+    chain.look()
+    chain.github.limit = chain.github.remaining = 60
+    for _ in range(3):
+        chain.later(minutes=70)
+        chain.look()
+    assert len([key for key in chain.told() if "src:github_token:degraded" in key]) == 1
+    with reading(chain.database) as session:
+        (token,) = (each for each in outlook(session).sources if each.source == "github_token")
+    assert (token.state, token.failing) == ("degraded", 1)
+
+
+def test_the_end_of_a_token_is_shown_before_it_comes(chain: Scene) -> None:
+    """GitHub names the day with each answer to a token that ends."""
+    ends = chain.now + timedelta(days=5, hours=1)
+    chain.github.headers["GitHub-Authentication-Token-Expiration"] = f"{ends:%Y-%m-%d %H:%M:%S} UTC"
+    chain.look()
+    with reading(chain.database) as session:
+        said = list(lines(outlook(session), now=chain.now))
+    assert f"the token ends {ends:%Y-%m-%d}, in 5 days" in said
+    assert "  next: make a new one and set FORKSCOUT_GITHUB_TOKEN" in said

@@ -145,28 +145,6 @@ def test_a_page_of_releases_that_vanishes_is_read_again(chain: Scene) -> None:
     assert len(look_at(chain, "github_releases").new) == 50
 
 
-def test_pages_that_lead_in_a_circle_end(chain: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The count is given up and begun anew; nobody is missed by it."""
-    monkeypatch.setattr(fork_lists, "MOST_CENSUS_PAGES", 5)
-    chain.look()
-    place = f"{make.API}/repositories/{UPSTREAM}/forks?per_page=100&page=2"
-    chain.github.fail(
-        f"{UPSTREAM}/forks",
-        times=99,
-        headers={"Link": f'<{place}>; rel="next"'},
-        change=lambda page: [*page, {"id": 1}],
-    )
-    chain.later(days=1, minutes=1)
-    chain.github.asked.clear()
-    found = look_at(chain, fork_lists.CENSUS)
-    assert "ggml-org/llama.cpp: its list of forks has no end" in found.troubles
-    assert sum(f"/{UPSTREAM}/forks" in each.path for each in chain.github.asked) == 5
-    assert chain.row(TURBO).misses == 0
-    chain.github.faults.clear()
-    chain.later(minutes=2)
-    assert look_at(chain, fork_lists.CENSUS).troubles == ()
-
-
 def test_a_clock_that_is_wrong_does_not_lengthen_the_wait(chain: Scene) -> None:
     """GitHub five hours ahead, its quota empty: half an hour is waited, as its own clock says."""
     chain.look()
