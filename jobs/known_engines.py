@@ -71,11 +71,17 @@ class EngineState:
     boundary_value_type: str | None = None
     lays_turbo_rotations: bool = False
     drafts_with_vision: frozenset[str] | None = None
+    unread: bool = False
 
     @property
     def title(self) -> str:
         """How people name it."""
         return f"{self.engine}@{self.name}" if self.name else self.engine
+
+    @property
+    def learned_as(self) -> str:
+        """Under what name boots teach: the state, and of an unread engine all its revisions."""
+        return self.engine if self.unread else self.title
 
 
 ANY_ENGINE = EngineState(

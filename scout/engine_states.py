@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from jobs.config import Settings
 from jobs.db import open_database, reading
 from jobs.errors import ScoutError, UsageError
 from jobs.git import repo_url
-from jobs.known_engines import ANY_ENGINE, EngineState, state_at, state_named
-from jobs.store import catalog
+from jobs.known_engines import ANY_ENGINE, EngineState, state_named
+from jobs.store import memories
 from scout.capability import ARCHITECTURES, read_capability
 from scout.history import GitHistory
 
@@ -42,30 +42,16 @@ def state_meant(text: str, *, cache_types: tuple[str, ...] = ()) -> Meant:
 
 def _watched(text: str) -> Meant | None:
     """What a watched revision means; None where no such engine is watched."""
-    name, _, ref = text.partition("@")
     settings = Settings()
     database = open_database(settings)
     try:
         with reading(database) as session:
-            known = {row.name: row for row in catalog.engines(session, retired=True)}
-            engine = known.get(name)
-            if engine is None:
-                return None
-            repo = engine.repo or ""
-            row = catalog.revision_named(session, engine, ref) if ref else None
-            label, commit = (row.label, row.commit) if row else ("", "")
-            day = row.committed_at.date() if row and row.committed_at else None
+            found = memories.watched_state(session, text)
     finally:
         database.dispose()
-    state = state_at(repo, label=label, commit=commit, day=day) if row else None
-    if state is None:
-        state = replace(
-            ANY_ENGINE,
-            engine=name,
-            name=label or commit[:12],
-            source="nothing was read of it; formats that every llama.cpp shares",
-        )
-    return Meant(state, _architectures(settings, repo, commit))
+    if found is None:
+        return None
+    return Meant(found.state, _architectures(settings, found.repo, found.commit))
 
 
 def _architectures(settings: Settings, repo: str, commit: str) -> frozenset[str] | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, replace
-from typing import Annotated, Any
+from dataclasses import asdict
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -13,13 +13,15 @@ from rich.text import Text
 
 from jobs.config import Settings
 from jobs.fit.amounts import Band, mib, parse_amount
-from jobs.fit.component import Component
-from jobs.fit.estimate import Estimate, Fit, Judgement, estimate, judge, largest_context
+from jobs.fit.estimate import Fit
 from jobs.fit.setup import Card, Setup
+from jobs.fit_answers import FitAnswer, answer
+from jobs.fit_answers import as_json as fit_as_json
 from jobs.pairing import Answer, Finding, Pairing, pair
 from jobs.terminal import printable
 from scout.engine_states import state_meant
 from scout.hub.reading import reader
+from scout.measured_boots import lessons_at_hand
 from scout.weight_shapes import shape_at
 
 app = typer.Typer()
@@ -69,9 +71,14 @@ def fit(
     cuda_context: Annotated[
         str, typer.Option(help="a bare CUDA context on this card, if measured")
     ] = "",
+    raw: Annotated[
+        bool, typer.Option("--raw", help="leave out what measured boots of this engine taught")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Judge from headers alone whether a model fits a card: exit 0 fits, 1 not, 3 too close.
+
+    With a database at hand, what boots of this engine measured corrects the estimate.
 
     Example: forkscout fit --target Qwen3.6-27B-UD-Q3_K_XL.gguf --drafter dflash-q8_0.gguf
     --kv turbo3 --context 262144 --ubatch 256 --gpu 24GiB --engine beellama@v0.1.2
@@ -100,18 +107,12 @@ def fit(
         drafter=shape_at(drafter, read=read) if drafter else None,
         projector=shape_at(mmproj, read=read) if mmproj else None,
     )
-    found = estimate(setup)
-    found = replace(found, notes=(*found.notes, *_obstacles(setup)))
-    verdict = judge(found)
-    largest = {
-        "surely": largest_context(setup),
-        "likely": largest_context(setup, surely=False),
-    }
+    given = answer(setup, None if raw or not engine else lessons_at_hand())
     if as_json:
-        typer.echo(json.dumps(_fit_as_json(found, verdict, largest), indent=2, allow_nan=False))
+        typer.echo(json.dumps(fit_as_json(given), indent=2, allow_nan=False))
     else:
-        _tell_fit(found, verdict, largest)
-    raise typer.Exit(EXIT_OF_FIT[verdict.fit])
+        _tell_fit(given)
+    raise typer.Exit(EXIT_OF_FIT[given.verdict.fit])
 
 
 @app.command("pair")
@@ -143,7 +144,8 @@ def pair_(
     raise typer.Exit(EXIT_OF_PAIR[found.answer])
 
 
-def _tell_fit(found: Estimate, verdict: Judgement, largest: dict[str, int | None]) -> None:
+def _tell_fit(given: FitAnswer) -> None:
+    found, verdict = given.found, given.verdict
     table = Table("MiB", box=None)
     for name in ("after load", "filled", "least", "most"):
         table.add_column(name, justify="right")
@@ -162,30 +164,12 @@ def _tell_fit(found: Estimate, verdict: Judgement, largest: dict[str, int | None
     for note in found.notes:
         typer.echo(printable(f"note: {note}"))
     typer.echo(f"pinned on the host: up to {mib(found.host.high)} MiB")
-    typer.echo(_largest_sentence(largest))
+    typer.echo(given.sentence_of_largest)
     typer.echo(printable(verdict.sentence))
-
-
-def _obstacles(setup: Setup) -> list[str]:
-    """Why these files would not load at all, whatever the card has."""
-    found = pair(setup.target, state=setup.state, drafter=setup.drafter, projector=setup.projector)
-    return [
-        f"would not run as asked: {each.sentence}"
-        for each in found.findings
-        if each.answer is Answer.INCOMPATIBLE
-    ]
 
 
 def _row(name: str, loaded: Band, filled: Band) -> tuple[str, ...]:
     return name, *(mib(each) for each in (loaded.likely, filled.likely, filled.low, filled.high))
-
-
-def _largest_sentence(largest: dict[str, int | None]) -> str:
-    surely, likely = largest["surely"], largest["likely"]
-    if likely is None:
-        return "largest context that fits: none"
-    sure = "none" if surely is None else f"{surely} tokens"
-    return f"largest context that fits: {sure} at the worst, likely {likely} tokens"
 
 
 def _tell_pair(found: Pairing, *, engine: str, source: str) -> None:
@@ -208,31 +192,3 @@ def _text(text: str) -> Text:
 
 def _engine_as_json(title: str, source: str) -> dict[str, str]:
     return {"state": title, "source": source}
-
-
-def _fit_as_json(
-    found: Estimate, verdict: Judgement, largest: dict[str, int | None]
-) -> dict[str, Any]:
-    state = found.setup.state
-    return {
-        "verdict": verdict.fit,
-        "deciding": verdict.deciding,
-        "sentence": verdict.sentence,
-        "engine": _engine_as_json(state.title, state.source),
-        "cache_types": list(found.setup.types.both),
-        "context": found.setup.context,
-        "laid_out": found.setup.cells,
-        "bytes": {
-            "loaded": asdict(found.loaded),
-            "filled": asdict(found.filled),
-            "usable": asdict(verdict.usable),
-            "pinned": asdict(found.host),
-        },
-        "components": [_line_as_json(line) for line in found.components],
-        "largest_context": largest,
-        "notes": list(found.notes),
-    }
-
-
-def _line_as_json(line: Component) -> dict[str, Any]:
-    return {**asdict(line), "basis": line.basis.value, "rivals": dict(line.rivals)}

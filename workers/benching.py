@@ -29,6 +29,7 @@ from workers import artifacts
 from workers.bench import run_boot
 from workers.errands import ARTIFACT_PLACE, Errand, Subject, model_file, read_subject
 from workers.flags import flags_in
+from workers.headers import HeaderRead, is_unread, read_local
 from workers.host import fingerprint, machine_facts
 from workers.plan import Place, Plan, interpreter_mounts, launcher_of, weight_mounts
 from workers.quiet import disturbance, marked, wait_for_quiet
@@ -55,6 +56,7 @@ class _Bench:
     weights: tuple[Path, ...]
     sandbox: Sandbox
     plan: Plan
+    header: HeaderRead | None
 
 
 def bench(station: Station, held: Lease, control: Control) -> Record:
@@ -109,6 +111,7 @@ def _prepare(errand: Errand, wanted: BenchPayload) -> _Bench:
     tree, flags = _artifact(station, build, wanted, subject)
     control.report("check weights")
     weights = errand.weights(model)
+    header = read_local(weights, check=control.check) if is_unread(model) else None
     target, *others = weight_mounts(weights)
     plan = Plan(
         engine=subject.family,
@@ -128,7 +131,15 @@ def _prepare(errand: Errand, wanted: BenchPayload) -> _Bench:
     )
     sandbox = errand.sandbox_for(subject.engine_row)
     return _Bench(
-        wanted, subject, plan.scenario, cast(BuildRow, build), model, weights, sandbox, plan
+        wanted,
+        subject,
+        plan.scenario,
+        cast(BuildRow, build),
+        model,
+        weights,
+        sandbox,
+        plan,
+        header,
     )
 
 
@@ -206,6 +217,8 @@ def _record(
         environment={**facts, "forkscout": version("forkscout"), "sandbox": bench.sandbox.name},
     )
     history = results.cell_history(session, found.cell)
+    if bench.header is not None:
+        bench.header.put_in(model_file(session, wanted.model_file_id))
     row = results.record_result(session, held.job_id, found, now)
     baseline = results.baseline_for(session, subject.revision_row, history)
     verdict = compare.judge(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from jobs.model import BootMemory, MemoryLines
 
 MIB = 2**20
 SCANNED_CHARACTERS = 4_000_000
@@ -16,26 +17,6 @@ _CACHE = re.compile(r"llama_kv_cache[\w ]{0,40}: +size = +" + _SIZE, re.ASCII)
 _RECURRENT = re.compile(r"llama_memory_recurrent: +size = +" + _SIZE, re.ASCII)
 _DRAFTER = re.compile(r"loading draft model '")
 _PROJECTOR = re.compile(r"\balloc_compute_meta\b|\bclip_")
-
-
-@dataclass(frozen=True)
-class MemoryLines:
-    """Bytes of one model as its server logged them; each None where no line says it."""
-
-    weights: int | None = None
-    cache: int | None = None
-    recurrent: int | None = None
-    compute: int | None = None
-    pinned: int | None = None
-
-
-@dataclass(frozen=True)
-class BootMemory:
-    """What one boot's log says of its models; `projector` is its compute buffer."""
-
-    target: MemoryLines
-    drafter: MemoryLines | None = None
-    projector: int | None = None
 
 
 def read_memory(text: str) -> BootMemory:

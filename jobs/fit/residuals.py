@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from jobs.dialect.memory_log import BootMemory
 from jobs.fit.amounts import Band, Basis
 from jobs.fit.component import Component
 from jobs.fit.estimate import Estimate
+from jobs.model import BootMemory
 
 SHIFTED = "CUDA context"
 """This line is off by an amount, whatever the wish; the others are off by a share."""
@@ -108,7 +108,7 @@ def corrected(found: Estimate, corrections: Mapping[Key, Correction]) -> Estimat
     setup = found.setup
     lines = []
     for line in found.components:
-        key = (setup.state.title, setup.target.architecture, line.name)
+        key = (setup.state.learned_as, setup.target.architecture, line.name)
         correction = corrections.get(key)
         lines.append(_corrected(line, correction) if correction else line)
     return replace(found, components=tuple(lines))
@@ -136,7 +136,7 @@ def error(boots: Sequence[Sequence[Residual]]) -> Error | None:
 def _residual(found: Estimate, line: Component, measured: int) -> Residual:
     setup = found.setup
     return Residual(
-        engine=setup.state.title,
+        engine=setup.state.learned_as,
         architecture=setup.target.architecture,
         component=line.name,
         estimated=line.loaded.likely,

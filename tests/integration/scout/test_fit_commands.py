@@ -8,11 +8,17 @@ from pathlib import Path
 
 import pytest
 from support import gguf_files as files
+from support.fit_rows import said, shaped_file
 from support.range_server import RangeServer
+from support.rows import Rows
+from support.shapes import MIB, qwen36
 from support.watching import engine
 from typer.testing import CliRunner, Result
 
+from jobs.config import Settings
+from jobs.db import open_database, writing
 from jobs.errors import BadGguf, Permanent, UsageError
+from jobs.model import Layout
 from scout.cli import app
 
 NAME = "Qwen3.6-27B-Q4_K_M.gguf"
@@ -219,3 +225,25 @@ def test_hostile_counts_are_refused_in_bounded_time(home: Path) -> None:
         os.truncate(home / "bad.gguf", file.size_bytes)
         with pytest.raises(Permanent, match="is no possible count"):
             say("fit", "--target", "bad.gguf", *words)
+
+
+def test_what_boots_measured_corrects_the_estimate(folder: Path) -> None:
+    """Where there is a database; --raw leaves it out, and none is made only to look."""
+    more = ("--kv", "f16", *BEELLAMA, "--json")
+    settings = Settings()
+    assert json.loads(wish(folder, *more, context=32_768).stdout)["corrected_by_boots"] == 0
+    assert not settings.home.exists()
+    database = open_database(settings)
+    with writing(database) as session:
+        rows = Rows(session)
+        fork = rows.engine(name="bee", repo="Anbeeld/beellama.cpp")
+        model = shaped_file(rows, "qwen", qwen36())
+        result = rows.result(rows.revision(fork, label="v0.1.2"), model_file=model)
+        said(rows, result, Layout(32_768, 2048, 512, "f16", "f16"), compute=990 * MIB)
+    database.dispose()
+    found = json.loads(wish(folder, *more, context=32_768).stdout)
+    assert found["corrected_by_boots"] == 1
+    assert found["notes"][-1] == "corrected by 1 measured boot of beellama@0.1 with qwen35"
+    raw = json.loads(wish(folder, *more, "--raw", context=32_768).stdout)
+    assert raw["corrected_by_boots"] == 0
+    assert found["bytes"]["loaded"]["likely"] - raw["bytes"]["loaded"]["likely"] > 400 * MIB

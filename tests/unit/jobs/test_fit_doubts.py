@@ -14,7 +14,6 @@ from support.shapes import (
     qwen36,
 )
 
-from jobs.dialect.memory_log import BootMemory, MemoryLines
 from jobs.errors import UsageError
 from jobs.fit.amounts import GIB, MIB, Band, mib, parse_amount
 from jobs.fit.component import Component
@@ -24,6 +23,7 @@ from jobs.fit.setup import Card, Setup
 from jobs.fit.shape import Shape, TensorBytes
 from jobs.fit.shape_reading import shape_of
 from jobs.known_engines import state_named
+from jobs.model import BootMemory, MemoryLines
 
 CARD = Card(total_bytes=24 * GIB)
 BEELLAMA = state_named("beellama@0.1")

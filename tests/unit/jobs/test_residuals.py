@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 from support.shapes import qwen36
 
-from jobs.dialect.memory_log import MIB, MemoryLines, read_memory
+from jobs.dialect.memory_log import MIB, read_memory
 from jobs.fit.amounts import Basis
 from jobs.fit.estimate import estimate, judge, largest_context
 from jobs.fit.residuals import SHIFTED, compare, corrected, error, learn
 from jobs.fit.setup import Card, Setup
 from jobs.known_engines import state_named
+from jobs.model import MemoryLines
 
 LOG = """\
 load_tensors:   CPU_Mapped model buffer size =   682.03 MiB
