@@ -1,4 +1,4 @@
-"""Which address of a service a token may be sent to; pure, asks nothing."""
+"""What may be a token, and which address of a service it may be sent to; pure, asks nothing."""
 
 from __future__ import annotations
 
@@ -7,6 +7,14 @@ import re
 from urllib.parse import urlsplit
 
 from jobs.errors import UsageError
+
+
+_TOKEN = re.compile(r"[!-~]{0,1000}")
+
+
+def fits_a_header(token: str) -> bool:
+    """Whether a text can be sent as a token: one line of printable ASCII without blanks."""
+    return _TOKEN.fullmatch(token) is not None
 
 
 def checked_base(base: str, *, setting: str, key_setting: str) -> str:

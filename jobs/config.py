@@ -15,13 +15,13 @@ from urllib.parse import quote
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from jobs.addresses import fits_a_header
 from jobs.model import RIG_NAME
 
 SOCKET_PATH_LIMIT = 100  # sun_path holds 108 bytes; the rest is room for a file name
 ENV_PREFIX = "FORKSCOUT_"
 
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9/._-]+", re.ASCII)
-_TOKEN = re.compile(r"[!-~]*")
 
 
 class Settings(BaseSettings):
@@ -96,7 +96,7 @@ class Settings(BaseSettings):
     @classmethod
     def _token_fits_a_header(cls, token: SecretStr) -> SecretStr:
         text = token.get_secret_value().strip()
-        if not _TOKEN.fullmatch(text):
+        if not fits_a_header(text):
             raise ValueError("must be one line of printable ASCII without blanks; it is not shown")
         return SecretStr(text)
 

@@ -17,8 +17,8 @@ from urllib.parse import quote, urljoin, urlsplit
 import httpx
 from pydantic import SecretStr
 
-from jobs.addresses import checked_base
-from jobs.errors import Transient
+from jobs.addresses import checked_base, fits_a_header
+from jobs.errors import Transient, UsageError
 from jobs.hub_answers import refusal
 from jobs.hub_names import COMMIT, checked_repo
 
@@ -46,6 +46,11 @@ class Hub:
 
     def __post_init__(self) -> None:
         checked_endpoint(self.endpoint)
+        if not fits_a_header(self.token.get_secret_value()):
+            raise UsageError(
+                "FORKSCOUT_HF_TOKEN holds signs that no token has",
+                advice="Copy it again from the hub's settings.",
+            )
 
     @property
     def has_token(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import UniqueConstraint
 from sqlmodel import Field, SQLModel
 
-from jobs.columns import json_value, large, moment
+from jobs.columns import json_or_nothing, json_value, large, moment
 
 
 class RepositoryRow(SQLModel, table=True):
@@ -148,8 +148,10 @@ class HubRepositoryRow(SQLModel, table=True):
 class HubFileRow(SQLModel, table=True):
     """A file of a model repository; the same `sha256` in two of them is one file.
 
-    `facts` is what its header says. While it is `pending` the header is still to be read, `unread`
-    is why it could not be; what is `quiet` was there before anybody watched and is no news.
+    `facts` is what its header says, `shape` what of it counts for memory; of a set of files only
+    the first has a shape, which is that of the whole set. While it is `pending` the header is still
+    to be read, `unread` is why it could not be; what is `quiet` was there before anybody watched
+    and is no news.
     """
 
     __tablename__ = "hub_file"
@@ -164,6 +166,7 @@ class HubFileRow(SQLModel, table=True):
     role: str = ""
     quantisation: str = ""
     facts: dict[str, Any] = json_value()
+    shape: dict[str, Any] | None = json_or_nothing()
     pending: bool = False
     quiet: bool = False
     attempts: int = 0

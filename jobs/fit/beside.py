@@ -25,6 +25,10 @@ LARGEST_PATCHES = 4096 * 4
 """Patches of the warm-up image and of the largest image of Qwen's projectors: four to a token
 (tools/mtmd/clip.cpp:1361 of beellama ba1fdce59)."""
 
+WIDEST_WEIGHT_BYTES = 4
+LARGEST_HEADER_BYTES = 64 * MIB
+"""Where only a file's size is known, an embedding of f32 and a header of that size may be in it."""
+
 UNKNOWN_PROJECTOR = Band(0, 256 * MIB, 1024 * MIB)
 """Buffers of a projector whose header does not say its widths; an assumption."""
 
@@ -32,7 +36,10 @@ UNKNOWN_PROJECTOR = Band(0, 256 * MIB, 1024 * MIB)
 def weights(shape: Shape, name: str) -> Component:
     """A file's tensors as far as they go to the card."""
     if not shape.tensors.whole:
-        band = Band(0, shape.tensors.total, shape.tensors.total)
+        total = shape.tensors.total
+        beside = shape.vocabulary * shape.embedding * WIDEST_WEIGHT_BYTES + LARGEST_HEADER_BYTES
+        known = bool(shape.vocabulary and shape.embedding)
+        band = Band(max(0, total - beside) if known else 0, total, total)
         return constant(name, band, Basis.INFERRED, "only the file's size was read: the most")
     on_card = max(0, shape.tensors.total - shape.tensors.on_host)
     note = ""

@@ -176,6 +176,25 @@ def found_models(
     return list(session.exec(query.limit(limit)))
 
 
+def shaped_files(
+    session: Session, *, limit: int, full_name: str = "", path: str = ""
+) -> list[tuple[HubFileRow, HubRepositoryRow]]:
+    """Files that are there and whose shape is known, the newest first; or the one that is named."""
+    query = (
+        select(HubFileRow, HubRepositoryRow)
+        .join(HubRepositoryRow, col(HubFileRow.repository_id) == col(HubRepositoryRow.id))
+        .where(
+            col(HubFileRow.shape).is_not(None),
+            col(HubFileRow.gone_at).is_(None),
+            HubRepositoryRow.state == KNOWN,
+        )
+        .order_by(col(HubFileRow.first_seen_at).desc(), col(HubFileRow.id))
+    )
+    if full_name:
+        query = query.where(HubRepositoryRow.full_name == full_name, HubFileRow.path == path)
+    return list(session.exec(query.limit(limit)))
+
+
 def add_hint(
     session: Session, hub_id: str, *, name: str, scope: str, new_sha: str, now: datetime
 ) -> bool:

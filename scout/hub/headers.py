@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any
@@ -14,6 +14,11 @@ from sqlmodel import Session
 
 from jobs.db import reading, writing
 from jobs.errors import Permanent, ScoutError, Transient
+from jobs.fit.joining import shape_from
+from jobs.fit.shape import TensorBytes
+from jobs.fit.stored import shape_stored
+from jobs.gguf.facts import ModelFacts
+from jobs.gguf.header import Header
 from jobs.gguf.reader import Depth, read_header
 from jobs.gguf.reading import facts_of
 from jobs.sightings import HubFileRow, HubRepositoryRow
@@ -41,6 +46,7 @@ class Learned:
     """What one model is: its facts, or why they could not be read and whether to try again."""
 
     facts: Mapping[str, Any]
+    shape: Mapping[str, Any] | None = None
     unread: str = ""
     again: bool = False
 
@@ -107,21 +113,22 @@ def _learn(
         with reading(desk.database) as session:
             twin = hub.file_with_facts(session, file.sha256)
         if twin is not None and len(weights.files) == 1:
-            return Learned(twin.facts)
+            return Learned(twin.facts, twin.shape)
     if held := desk.held(Tier.CHAIN, RESOLVERS):
         return held
     if is_safetensors(file.path):
         return _from_config(desk, row, file, paths)
     if row.gated and desk.client.anonymous:
         return Learned({"role": news.guessed_role(file.path)}, unread="gated: no token is set")
-    learned = _from_header(desk, row, file, http)
+    learned = _from_header(desk, row, weights, http)
     return (learned.again and desk.held(Tier.CHAIN, RESOLVERS)) or learned
 
 
 def _from_header(
-    desk: Desk, row: HubRepositoryRow, file: HubFile, http: httpx.Client | None
+    desk: Desk, row: HubRepositoryRow, weights: Weights, http: httpx.Client | None
 ) -> Learned:
     """What the header says at the commit that was looked at; a file of another size is refused."""
+    file = weights.first
     client = http or ranges.client()
     client.event_hooks = {"response": [_accountant(desk)]}
     guess = {"role": news.guessed_role(file.path)}
@@ -141,7 +148,8 @@ def _from_header(
             ranged.fetch, size_bytes=ranged.size_bytes, depth=Depth.FACTS, check=ranged.check
         )
         name = PurePosixPath(file.path).name
-        return Learned(news.model_facts(facts_of(header, file_name=name)))
+        facts = facts_of(header, file_name=name)
+        return Learned(news.model_facts(facts), _shape(header, facts, weights))
     except Transient as fault:
         return Learned(guess, unread=_why(fault), again=True)
     except ScoutError as fault:
@@ -149,6 +157,17 @@ def _from_header(
     finally:
         if http is None:
             client.close()
+
+
+def _shape(header: Header, facts: ModelFacts, weights: Weights) -> dict[str, Any] | None:
+    """What counts for memory, the sizes of all files standing for their tensors."""
+    if weights.size_bytes is None:
+        return None
+    try:
+        shape = shape_from(header, facts)
+    except Permanent:
+        return None
+    return shape_stored(replace(shape, tensors=TensorBytes(weights.size_bytes, whole=False)))
 
 
 def _why(fault: ScoutError) -> str:
@@ -228,9 +247,11 @@ def _keep(
         each.attempts, each.pending = attempts, again
         each.role, each.facts = str(learned.facts["role"]), dict(learned.facts)
         each.quantisation = str(learned.facts.get("quant") or "") or each.quantisation
-        each.unread = learned.unread
+        each.unread, each.shape = learned.unread, None
         if learned.unread:
             each.facts = {}
+        elif each.path == weights.first.path and learned.shape is not None:
+            each.shape = dict(learned.shape)
         session.add(each)
     locked = hub.lock_repository(session, row.id or 0)
     locked.engine_refs = list(refs) or locked.engine_refs

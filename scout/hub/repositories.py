@@ -229,7 +229,8 @@ def _is_wanted(row: HubRepositoryRow, path: str) -> bool:
 
 def _fill(kept: HubFileRow, file: HubFile, *, now: datetime) -> None:
     kept.size_bytes, kept.sha256, kept.blob_id = file.size_bytes, file.sha256, file.blob_id
-    kept.xet_hash, kept.facts, kept.unread, kept.attempts = file.xet_hash, {}, "", 0
+    kept.xet_hash, kept.unread, kept.attempts = file.xet_hash, "", 0
+    kept.facts, kept.shape = {}, None
     kept.quantisation, kept.changed_at, kept.gone_at = "", now, None
 
 

@@ -36,8 +36,9 @@ model_class = "m"
 def test_a_worker_understands_what_a_watch_list_says(database: Engine) -> None:
     """Repository, files and digests arrive; an import again changes nothing."""
     with db.writing(database) as session:
-        assert apply(session, parse(LIST, "list.toml"), NOON).changed == ("model one", "model set")
-        assert apply(session, parse(LIST, "list.toml"), NOON).changed == ()
+        assert apply(session, parse(LIST, "list.toml"), NOON).new == ("model one", "model set")
+        again = apply(session, parse(LIST, "list.toml"), NOON)
+        assert (again.new, again.changed) == ((), ())
     with db.reading(database) as session:
         one, both = (catalog.model_named(session, name) for name in ("one", "set"))
     wanted = wanted_of(one.source, sha256=one.sha256, size_bytes=one.size_bytes)

@@ -68,11 +68,14 @@ def test_slots_that_share_a_cache_share_its_windows_too() -> None:
 
 
 def test_only_a_file_size_is_at_most_the_weights() -> None:
-    """Its tensors may be anything below."""
+    """At the least they are what a header and an embedding of f32 leave of it."""
     shape = replace(llama_8b(), tensors=TensorBytes(5000, whole=False))
     line = lines(plain(shape))["weights"]
     assert line.loaded == Band(0, 5000, 5000)
     assert "the most" in line.note
+    shape = replace(llama_8b(), tensors=TensorBytes(75 * 10**9, whole=False))
+    beside = 4 * shape.vocabulary * shape.embedding + 64 * 2**20
+    assert lines(plain(shape))["weights"].loaded.low == 75 * 10**9 - beside
 
 
 def test_more_context_than_was_trained_is_noted() -> None:

@@ -5,18 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 from click.testing import Result
 from support import gguf_files as files
+from support.asgi import ask
 from support.hub_scene import ONLY, HubScene
 from support.hugging_face import HuggingFace
 from typer.testing import CliRunner
 
+from jobs.config import Settings
 from jobs.db import reading
+from jobs.errors import UsageError
+from jobs.store import memories
 from jobs.store.source_health import HUB, outlook
 from scout.cli import app
 from scout.status_cli import lines
+from web.app import create_app
 
 NAME = "unsloth/Qwen3.6-27B-GGUF"
 DRAFTER = "spiritbuun/Qwen3.6-27B-DFlash-GGUF"
@@ -66,6 +72,38 @@ def test_files_of_the_hub_are_paired(server: HuggingFace) -> None:
     result = run("pair", *places, "--engine", "beellama@v0.1.2")
     assert result.exit_code == 0
     assert {each.range for each in server.asked if each.is_cdn} == {"bytes=0-65535"}
+
+
+def test_files_of_the_hub_can_be_chosen_on_the_page(known: HubScene, tmp_path: Path) -> None:
+    """By the name that commands take; a set counts whole, another content has no shape yet."""
+    hostile = "a\x1b[31m<b>-Q4_K_M.gguf"
+    rest = files.build({"split.no": 1}, [("blk.0.more.weight", (1024, 1024), files.F32)])
+    drafter = "x-DFlash-q8_0.gguf"
+    known.hub.push(ONLY, {PART.format(1): files.qwen36(), PART.format(2): rest})
+    known.hub.push(ONLY, {drafter: files.dflash(), hostile: files.small()})
+    known.look()
+    name = f"hf:{ONLY}/{PART.format(1)}"
+    with reading(known.database) as session:
+        offered = {each.name: each for each in memories.known_models(session)}
+        shape = memories.shape_named(session, name, what="target")
+        assert memories.shape_named(session, f"hf:{ONLY}/{hostile}", what="target")
+        with pytest.raises(UsageError, match="no known model file"):
+            memories.shape_named(session, f"hf:{ONLY}/{PART.format(2)}", what="target")
+    assert set(offered) == {name, f"hf:{ONLY}/{drafter}"}
+    assert shape.tensors.total == files.qwen36().size_bytes + rest.size_bytes
+    app = create_app(known.database, Settings(home=tmp_path / "var"))
+    asked = {"target": name, "drafter": f"hf:{ONLY}/{drafter}", "gpu": "80GiB"}
+    page = ask(app, f"/fit.html?{urlencode(asked)}").text
+    assert "Fits: " in page
+    assert "the file&#39;s size was read: the most" in page
+    tight = ask(app, f"/api/v1/fit?{urlencode({**asked, 'gpu': '8GiB'})}").json()
+    assert tight["verdict"] == "does not fit"
+    assert [each["present"] for each in ask(app, "/api/v1/models").json()["models"]] == [False] * 2
+    known.later(minutes=10)
+    known.hub.push(ONLY, {drafter: b"no model"})
+    known.look()
+    with reading(known.database) as session:
+        assert [each.name for each in memories.known_models(session)] == [name]
 
 
 def test_how_the_hub_fares_is_told_beside_the_other_sources(known: HubScene) -> None:
