@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 
 from jobs.errors import UsageError
 
-
 _TOKEN = re.compile(r"[!-~]{0,1000}")
 
 
