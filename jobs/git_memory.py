@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import sys
+import shutil
 
 import psutil
 
@@ -14,18 +14,15 @@ WALL_BYTES = 2 * MEMORY_BYTES  # the system's own limit for each process, should
 
 
 class TooMuch(Permanent):
-    """Git holds or writes more than it may."""
+    """That is more than we take of a repository"""
 
 
-def wall_in(pid: int) -> None:
-    """Let the system itself stop a process, and what it starts, that grows beyond the wall.
-
-    Files that are mapped do not count. Where the system knows no such limit, `weigh` is the only
-    one.
+def wall() -> list[str]:
+    """Words before a command with which the system itself stops it, and what it starts, at the
+    wall; files that are mapped do not count. Where there are none, `weigh` is the only limit.
     """
-    if sys.platform == "linux":
-        with contextlib.suppress(psutil.Error):
-            psutil.Process(pid).rlimit(psutil.RLIMIT_DATA, (WALL_BYTES, WALL_BYTES))
+    prlimit = shutil.which("prlimit")
+    return [prlimit, f"--data={WALL_BYTES}", "--"] if prlimit else []
 
 
 def weigh(pid: int) -> None:

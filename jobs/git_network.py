@@ -7,20 +7,20 @@ commits or bytes than an honest fork has.
 
 from __future__ import annotations
 
-import signal
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import SecretStr
 
-from jobs.errors import Permanent, Transient, UsageError
+from jobs.errors import Permanent, Transient
 from jobs.git import checked_url, drop_stale_locks, locked
 from jobs.git_held import CANDIDATES, REMOTES, Held, held_by, held_of, namespace, tips
+from jobs.git_memory import TooMuch
 from jobs.git_names import BRANCH, TAG, is_readable
-from jobs.git_process import ask
-from jobs.git_refs import FULL_SHA
+from jobs.git_packs import FETCH_SECONDS, bounded, drop_partial_packs
+from jobs.git_process import TooSlow, ask
 from jobs.git_remote import default_branch, remote_refs
 
 __all__ = [
@@ -31,10 +31,8 @@ __all__ = [
     "Tips",
     "default_branch",
     "drop",
-    "file_ids",
     "held_by",
     "is_readable",
-    "read_files",
     "remote_refs",
     "tidy",
     "tips",
@@ -46,13 +44,9 @@ SEEN = "refs/forkscout/seen/"
 PARTS = ("heads/", "tags/")
 LEFT = "left/"
 COMMITS_LIMIT = 100_000  # commits a single repository may bring; llama.cpp has 10,000 in all
+LISTED_BYTES_LIMIT = 16 * 2**20  # 400,000 commits as they are counted
 COMMITS_BYTES_LIMIT = 64 * 2**20  # all of llama.cpp's commit messages are 10 MB
-FETCH_BYTES_LIMIT = 512 * 2**20  # a first fetch of llama.cpp without contents is 15 MB
-FETCH_SECONDS = 300.0  # nobody else can fetch meanwhile
-FILE_BYTES_LIMIT = 4 * 2**20  # the largest source we read has 0.2 MB
 PACK_ABOVE_REFS = 200
-# Git may die of the pipe to the fetch that it was refused, before it can say what it lacks.
-ABSENT = (1, 128, -signal.SIGPIPE)
 LEFT_LIMIT = 20  # old tips kept of a candidate
 PACKS_LIMIT = 100  # every fetch leaves a pack, and git looks into each of them
 
@@ -164,66 +158,6 @@ def tidy(network: Path, *, tick: Callable[[], None] | None = None) -> bool:
     return True
 
 
-def read_files(
-    network: Path,
-    url: str,
-    wanted: Iterable[tuple[str, str]],
-    *,
-    tick: Callable[[], None] | None = None,
-    token: SecretStr | None = None,
-) -> dict[tuple[str, str], str]:
-    """Texts by (commit, path); a path that is no plain file there is left out.
-
-    Fetches only these contents. A file larger than `FILE_BYTES_LIMIT` is a `Permanent` fault.
-    """
-    named = file_ids(network, wanted)
-    texts: dict[str, str] = {}
-    with locked(network):
-        missing = [blob for blob in sorted(set(named.values())) if not _is_here(network, blob)]
-        if missing:
-            _drop_partial_packs(network)
-            ask(["config", "remote.origin.url", checked_url(url)], mirror=network)
-            ask(
-                [
-                    *("-c", "fetch.negotiationAlgorithm=noop", "fetch", "--quiet", "--no-tags"),
-                    *("--no-write-fetch-head", "--no-auto-maintenance", "--filter=blob:none"),
-                    *("--no-recurse-submodules", "--end-of-options", "origin", *missing),
-                ],
-                mirror=network,
-                url=url,
-                seconds=FETCH_SECONDS,
-                tick=_bounded(network, tick),
-                token=token,
-            )
-    for blob in set(named.values()):
-        size = int(ask(["cat-file", "-s", blob], mirror=network))
-        if size > FILE_BYTES_LIMIT:
-            raise Permanent(
-                f"{url}: a source of {size} bytes is not read",
-                advice="Look at the repository by hand.",
-            )
-        texts[blob] = ask(["cat-file", "blob", blob], mirror=network)
-    return {place: texts[blob] for place, blob in named.items()}
-
-
-def file_ids(network: Path, wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """Content ids by (commit, path), read from trees alone: equal ids are equal files."""
-    paths: dict[str, list[str]] = {}
-    for sha, path in wanted:
-        if not FULL_SHA.fullmatch(sha):
-            raise UsageError(f"{sha!r} is not a full sha", advice="Resolve the ref first.")
-        paths.setdefault(sha, []).append(path)
-    found = {}
-    for sha, names in paths.items():
-        listed = ask(["ls-tree", "-z", "--full-tree", sha, "--", *names], mirror=network)
-        for entry in filter(None, listed.split("\0")):
-            about, _, path = entry.partition("\t")
-            mode, kind, blob = about.split(" ")
-            if kind == "blob" and mode.startswith("100"):
-                found[sha, path] = blob
-    return found
-
-
 def _ensure(network: Path) -> None:
     if (network / "HEAD").exists():
         return
@@ -253,7 +187,7 @@ def _fetch(
     token: SecretStr | None,
 ) -> None:
     drop_stale_locks(network)
-    _drop_partial_packs(network)
+    drop_partial_packs(network)
     is_candidate = room.startswith(CANDIDATES)
     kept = f"{room}{LEFT}" if is_candidate else SEEN
     _change_refs(network, [f"update {kept}{sha} {sha}" for sha in set(left)])
@@ -267,7 +201,7 @@ def _fetch(
         mirror=network,
         url=url,
         seconds=FETCH_SECONDS,
-        tick=_bounded(network, tick),
+        tick=bounded(network, tick),
         token=token,
     )
     _refuse_flood(network, url, room)
@@ -279,14 +213,20 @@ def _fetch(
 def _refuse_flood(network: Path, url: str, room: str) -> None:
     """A repository with too much history of its own would slow every look at all the others."""
     others = ["--not", f"--exclude={room}*", "--glob=refs/"]
-    own = ask(["rev-list", f"--glob={room}", *others], mirror=network)
-    count = own.count("\n")
+    words = ["rev-list", f"--glob={room}", *others]
     check = ["cat-file", "--batch-check=%(objectsize)"]
-    sizes = ask(check, mirror=network, text=own).split() if count <= COMMITS_LIMIT else ()
-    if count > COMMITS_LIMIT or sum(map(int, sizes)) > COMMITS_BYTES_LIMIT:
+    try:
+        own = ask(words, mirror=network, output_bytes=LISTED_BYTES_LIMIT)
+        count = own.count("\n")
+        sizes = ask(check, mirror=network, text=own).split() if count <= COMMITS_LIMIT else ()
+        told = f"{count} commits"
+        is_flood = count > COMMITS_LIMIT or sum(map(int, sizes)) > COMMITS_BYTES_LIMIT
+    except (TooMuch, TooSlow):
+        told, is_flood = "too many commits to count", True
+    if is_flood:
         _delete_all(network, room)
         raise Permanent(
-            f"{url} brings more history than an honest fork ({count} commits)",
+            f"{url} brings more history than an honest fork ({told})",
             advice="Nothing of it was taken. Look at the repository by hand.",
         )
 
@@ -327,30 +267,3 @@ def _change_refs(network: Path, lines: Sequence[str]) -> None:
     if lines:
         text = "".join(f"{line}\n" for line in lines)
         ask(["update-ref", "--no-deref", "--stdin"], mirror=network, text=text)
-
-
-def _is_here(network: Path, sha: str) -> bool:
-    """Asked without any transport, so that looking never fetches."""
-    return bool(ask(["cat-file", "-t", sha], mirror=network, empty_codes=ABSENT).strip())
-
-
-def _drop_partial_packs(network: Path) -> None:
-    """We hold the network's lock: what is still arriving belongs to a git that was stopped."""
-    for path in (network / "objects" / "pack").glob("tmp_*"):
-        path.unlink(missing_ok=True)
-
-
-def _bounded(network: Path, tick: Callable[[], None] | None) -> Callable[[], None]:
-    def watch() -> None:
-        if tick is not None:
-            tick()
-        arriving = 0
-        for path in (network / "objects" / "pack").glob("tmp_*"):
-            arriving += path.stat().st_size if path.exists() else 0
-        if arriving > FETCH_BYTES_LIMIT:
-            raise Permanent(
-                f"a repository sends more than {FETCH_BYTES_LIMIT} bytes of history",
-                advice="Nothing of it was taken. Look at the repository by hand.",
-            )
-
-    return watch

@@ -91,7 +91,7 @@ def ask(
 
 
 class TooSlow(Transient):
-    """Git took longer than it may."""
+    """That takes too long"""
 
 
 class _Redirected(Transient):
@@ -122,7 +122,7 @@ def _call(
             given.write(text.encode(errors="surrogateescape"))
             given.seek(0)
             process = subprocess.Popen(
-                [*command(), *shown.words, *words],
+                [*git_memory.wall(), *command(), *shown.words, *words],
                 pass_fds=(*shown.descriptors, held.fileno()),
                 env=surroundings,
                 cwd=cwd or "/",
@@ -140,7 +140,6 @@ def _call(
                     tick()
 
             try:
-                git_memory.wall_in(process.pid)
                 code = _await(process, ended, complaints, timeout_seconds, on_line, look)
             finally:
                 _end(process)
@@ -219,7 +218,9 @@ def _fault(said: str, url: str | None, *, has_token: bool) -> Exception:
     if FULL_DISK.search(said):
         return disk_full(last)
     if NO_MEMORY.search(said):
-        return TooMuch(last, advice="Look at the repository by hand.")
+        return TooMuch(
+            "git asked for more memory than it may have", advice="Look at the repository by hand."
+        )
     if url is None:
         return Permanent(last, advice="Look at the repository by hand.")
     if "not allowed" in said and "transport" in said:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from pydantic import SecretStr
 
-from jobs import git_history, git_network
+from jobs import git_contents, git_history, git_network
 from scout.graph import Graph
 
 
@@ -59,10 +59,10 @@ class GitHistory:
 
     def file_ids(self, wanted: Iterable[tuple[str, str]]) -> Mapping[tuple[str, str], str]:
         """Content ids by (commit, path), without reading a content."""
-        return git_network.file_ids(self.network, wanted)
+        return git_contents.file_ids(self.network, wanted)
 
     def read_files(
         self, url: str, wanted: Iterable[tuple[str, str]]
     ) -> Mapping[tuple[str, str], str]:
         """Texts by (commit, path), fetched from `url` where they are not here."""
-        return git_network.read_files(self.network, url, wanted, tick=self.tick, token=self.token)
+        return git_contents.read_files(self.network, url, wanted, tick=self.tick, token=self.token)

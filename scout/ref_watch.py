@@ -15,7 +15,6 @@ from pathlib import Path
 import structlog
 from pydantic import SecretStr
 from sqlalchemy import Engine
-from sqlmodel import Session
 
 from jobs.db import reading, writing
 from jobs.errors import ScoutError, Transient
@@ -24,21 +23,19 @@ from jobs.git_names import full_name, short_name
 from jobs.git_network import Held, held_by
 from jobs.sightings import SourceStateRow
 from jobs.store import catalog, refs
-from jobs.tables import EventRow
 from scout import neighbours
 from scout.branch_news import default_news
 from scout.capability_news import capability_news
 from scout.history import History
 from scout.kinship import Kin, elders_first, kindred, root_of
 from scout.ref_news import ref_news
+from scout.ref_record import record, write
 from scout.ref_troubles import failed, is_in_doubt, missing, named_by_another, not_asked
 from scout.ref_values import Place, RefNews, View
 from scout.sources.base import RefSource, RefsSeen, Watched
 from scout.sources.registry import REF_SOURCES
 from scout.watch import Summary, Trouble
 
-SOURCE = "git_refs"
-SCHEMA_VERSION = 1
 LOOKS_SECONDS = 600.0
 """How long one round may look: all looks end before news is judged, and one slow server must not
 keep the news of all others."""
@@ -181,7 +178,7 @@ def _note(this: _Round, kin: Kin, look: _Look) -> tuple[Kin, Mapping[str, str], 
         found = default_news(_place(kin), kin.default_branch, look.default_branch)
         with writing(this.database) as session:
             refs.name_default_branch(session, kin.repository, look.default_branch)
-            news += [each for each in found if _write(session, kin, each, set(), this.now())]
+            news += [each for each in found if write(session, kin, each, set(), this.now())]
     if look.seen.refused:
         _log.warning("ref names refused", engine=kin.name, count=look.seen.refused)
     return replace(kin, default_branch=look.default_branch), look.seen.commits, news
@@ -209,7 +206,7 @@ def _tell(
             continue
         try:
             told = _news(this, kin[name], seen[name], views.get(name), troubles)
-            news += _record(this, kin[name], seen[name], told)
+            news += record(this.database, kin[name], seen[name], told, now=this.now())
         except Exception as error:
             troubles.append(failed(name, error))
             unjudged[name] = troubles[-1].message
@@ -239,82 +236,6 @@ def _news(
 
 def _place(kin: Kin) -> Place:
     return Place(kin.name, kin.repository, kin.github_id, kin.default_branch, kin.watched)
-
-
-def _record(
-    this: _Round, kin: Kin, commits: Mapping[str, str], news: Sequence[RefNews]
-) -> list[RefNews]:
-    """Write refs, revisions and events together; what another watcher wrote is not new."""
-    with writing(this.database) as session:
-        catalog.lock_engine(session, kin.engine_id)
-        if refs.refs_of(session, kin.repository) != kin.refs:
-            return []
-        refs.record_refs(session, kin.repository, commits, this.now())
-        heads = {commits[ref] for ref in kin.watched & commits.keys()}
-        return [each for each in news if _write(session, kin, each, heads, this.now())]
-
-
-def _write(session: Session, kin: Kin, news: RefNews, heads: set[str], now: datetime) -> bool:
-    revision_id, label = None, None
-    # A head that another watched branch still has is not replaced.
-    replaces = None if news.replaces in heads else news.replaces
-    if news.revision is not None:
-        branch = short_name(str(news.facts["ref"]))
-        label = f"{branch}@{news.revision[:9]}"
-        at = news.happened_at or now
-        revision_id = catalog.add_revision(
-            session,
-            engine_id=kin.engine_id,
-            commit=news.revision,
-            label=label,
-            order_key=at.isoformat(),
-            committed_at=at,
-            now=now,
-        ).id
-    event = None
-    if not catalog.is_told(session, news.former):
-        event = _add(session, kin, news, revision_id, label, replaces, now)
-    if event is None and revision_id is not None:
-        catalog.plan_again(
-            session,
-            (news.key, *news.former),
-            engine_id=kin.engine_id,
-            revision_id=revision_id,
-            replaces=replaces,
-            now=now,
-        )
-    return event is not None
-
-
-def _add(
-    session: Session,
-    kin: Kin,
-    news: RefNews,
-    revision_id: int | None,
-    label: str | None,
-    replaces: str | None,
-    now: datetime,
-) -> EventRow | None:
-    return catalog.add_event(
-        session,
-        key=news.key,
-        kind=news.kind,
-        title=news.title,
-        now=now,
-        engine_id=kin.engine_id,
-        revision_id=revision_id,
-        happened_at=news.happened_at,
-        payload={
-            "source": SOURCE,
-            "schema_version": SCHEMA_VERSION,
-            "subject_id": kin.repository,
-            "evidence": {"url": repo_url(kin.repo), "sha": news.revision},
-            "label": label,
-            "replaces": replaces,
-            "low_priority": news.low_priority,
-            "facts": dict(news.facts),
-        },
-    )
 
 
 def _heads(kin: Kin, commits: Mapping[str, str]) -> tuple[str, ...]:

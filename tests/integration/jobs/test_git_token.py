@@ -16,7 +16,7 @@ from support.git_server import Fault, GitServer
 from support.hub import Hub, Repository
 from support.waiting import wait_for
 
-from jobs import git, git_network
+from jobs import git, git_contents, git_network
 from jobs.errors import Permanent, Transient
 
 pytestmark = pytest.mark.needs("git")
@@ -48,7 +48,7 @@ def test_every_request_to_github_carries_it(
 ) -> None:
     """Listing, fetching and reading contents; nobody had to ask, and the agent names us."""
     git_network.update(network, URL, 1, token=TOKEN)
-    git_network.read_files(network, URL, [(repository.head, "a")], token=TOKEN)
+    git_contents.read_files(network, URL, [(repository.head, "a")], token=TOKEN)
     git.update_mirror(tmp_path / "m.git", URL, token=TOKEN)
     git.check_out(tmp_path / "m.git", repository.head, tmp_path / "tree", [], token=TOKEN)
     assert git.ls_remote(URL, token=TOKEN)["HEAD"] == repository.head

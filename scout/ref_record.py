@@ -1,0 +1,102 @@
+"""Writes what happened to refs: refs, revisions and events together, or nothing of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+from jobs.db import writing
+from jobs.git import repo_url
+from jobs.git_names import short_name
+from jobs.store import catalog, refs
+from jobs.tables import EventRow
+from scout.kinship import Kin
+from scout.ref_values import RefNews
+
+SOURCE = "git_refs"
+SCHEMA_VERSION = 1
+
+
+def record(
+    database: Engine,
+    kin: Kin,
+    commits: Mapping[str, str],
+    news: Sequence[RefNews],
+    *,
+    now: datetime,
+) -> list[RefNews]:
+    """Write refs, revisions and events together; what another watcher wrote is not new."""
+    with writing(database) as session:
+        catalog.lock_engine(session, kin.engine_id)
+        if refs.refs_of(session, kin.repository) != kin.refs:
+            return []
+        refs.record_refs(session, kin.repository, commits, now)
+        heads = {commits[ref] for ref in kin.watched & commits.keys()}
+        return [each for each in news if write(session, kin, each, heads, now)]
+
+
+def write(session: Session, kin: Kin, news: RefNews, heads: set[str], now: datetime) -> bool:
+    """Whether the event is new; a head that comes back is planned again."""
+    revision_id, label = None, None
+    # A head that another watched branch still has is not replaced.
+    replaces = None if news.replaces in heads else news.replaces
+    if news.revision is not None:
+        branch = short_name(str(news.facts["ref"]))
+        label = f"{branch}@{news.revision[:9]}"
+        at = news.happened_at or now
+        revision_id = catalog.add_revision(
+            session,
+            engine_id=kin.engine_id,
+            commit=news.revision,
+            label=label,
+            order_key=at.isoformat(),
+            committed_at=at,
+            now=now,
+        ).id
+    event = None
+    if not catalog.is_told(session, news.former):
+        event = _add(session, kin, news, revision_id, label, replaces, now)
+    if event is None and revision_id is not None:
+        catalog.plan_again(
+            session,
+            (news.key, *news.former),
+            engine_id=kin.engine_id,
+            revision_id=revision_id,
+            replaces=replaces,
+            now=now,
+        )
+    return event is not None
+
+
+def _add(
+    session: Session,
+    kin: Kin,
+    news: RefNews,
+    revision_id: int | None,
+    label: str | None,
+    replaces: str | None,
+    now: datetime,
+) -> EventRow | None:
+    return catalog.add_event(
+        session,
+        key=news.key,
+        kind=news.kind,
+        title=news.title,
+        now=now,
+        engine_id=kin.engine_id,
+        revision_id=revision_id,
+        happened_at=news.happened_at,
+        payload={
+            "source": SOURCE,
+            "schema_version": SCHEMA_VERSION,
+            "subject_id": kin.repository,
+            "evidence": {"url": repo_url(kin.repo), "sha": news.revision},
+            "label": label,
+            "replaces": replaces,
+            "low_priority": news.low_priority,
+            "facts": dict(news.facts),
+        },
+    )
