@@ -36,6 +36,18 @@ def json_value(default: Any = dict) -> Any:
     return Field(default_factory=default, sa_type=JSON)
 
 
+class _PlainJson(TypeDecorator[Any]):
+    """JSON whose None is the column's NULL, so that it can be asked for."""
+
+    impl = JSON(none_as_null=True)
+    cache_ok = True
+
+
+def json_or_nothing() -> Any:
+    """JSON that a row may lack."""
+    return Field(default=None, sa_type=_PlainJson)
+
+
 def large(**kwargs: Any) -> Any:
     """A number beyond 2**31, which PostgreSQL's INTEGER refuses: bytes, and ids of others."""
     return Field(sa_type=BigInteger, **kwargs)

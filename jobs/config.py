@@ -15,13 +15,13 @@ from urllib.parse import quote
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from jobs.addresses import fits_a_header
 from jobs.model import RIG_NAME
 
 SOCKET_PATH_LIMIT = 100  # sun_path holds 108 bytes; the rest is room for a file name
 ENV_PREFIX = "FORKSCOUT_"
 
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9/._-]+", re.ASCII)
-_TOKEN = re.compile(r"[!-~]*")
 
 
 class Settings(BaseSettings):
@@ -34,7 +34,7 @@ class Settings(BaseSettings):
         extra="ignore",
         frozen=True,
         allow_inf_nan=False,
-        hide_input_in_errors=True,  # one of them is a secret
+        hide_input_in_errors=True,  # some of them are secrets
     )
 
     home: Path = Field(Path("var"), description="folder of everything this installation keeps")
@@ -72,6 +72,19 @@ class Settings(BaseSettings):
     github_minutes: float = Field(
         5.0, ge=0, description="how often GitHub is looked at; 0 means only by hand"
     )
+    hf_token: SecretStr = Field(
+        SecretStr(""), description="read-only Hugging Face token; empty means public files only"
+    )
+    hf_endpoint: str = Field("https://huggingface.co", description="address of the model hub")
+    hf_minutes: float = Field(
+        5.0, ge=0, description="how often the model hub is looked at; 0 means only by hand"
+    )
+    hf_webhook_secret: SecretStr = Field(
+        SecretStr(""), description="secret of the model hub's webhook; empty means none is taken"
+    )
+    weights_budget_bytes: int = Field(
+        0, ge=0, description="disk the weights may take; 0 means all but what must stay free"
+    )
     drain_seconds: float = Field(20.0, gt=0, description="how long a stop waits before it kills")
     min_free_bytes: int = Field(2_000_000_000, ge=0, description="disk that must stay free")
     quiet_seconds: float = Field(
@@ -79,11 +92,11 @@ class Settings(BaseSettings):
     )
     max_attempts: int = Field(3, ge=1, description="losses after which a job is a dead letter")
 
-    @field_validator("github_token", mode="after")
+    @field_validator("github_token", "hf_token", mode="after")
     @classmethod
     def _token_fits_a_header(cls, token: SecretStr) -> SecretStr:
         text = token.get_secret_value().strip()
-        if not _TOKEN.fullmatch(text):
+        if not fits_a_header(text):
             raise ValueError("must be one line of printable ASCII without blanks; it is not shown")
         return SecretStr(text)
 
@@ -177,6 +190,11 @@ class Settings(BaseSettings):
         return self.attempt_log(job_id, newest)
 
     @property
+    def hub_home(self) -> Path:
+        """What huggingface_hub may write to."""
+        return self.root / "hub"
+
+    @property
     def scratch(self) -> Path:
         return self.root / "tmp"
 
@@ -201,6 +219,7 @@ class Settings(BaseSettings):
             self.weights,
             self.logs,
             self.mirrors,
+            self.hub_home,
             self.scratch,
             self.locks,
         ):

@@ -42,10 +42,22 @@ class Transient(ScoutError):
     tells_class = False
 
 
+class Later(Transient):
+    """Not now"""
+
+    def __init__(self, detail: str = "", *, wait_seconds: float, advice: str = "") -> None:
+        self.wait_seconds = wait_seconds
+        super().__init__(detail, advice=advice)
+
+
 class Permanent(ScoutError):
     """It cannot work as it is"""
 
     tells_class = False
+
+
+class BadGguf(Permanent):
+    """This is no sound GGUF file"""
 
 
 class StaleLease(ScoutError):

@@ -134,11 +134,12 @@ class FailureRule:
 
 @dataclass(frozen=True)
 class Flags:
-    """What one built binary understands: spellings, allowed values, removed spellings."""
+    """What one built binary understands: spellings, values, removed spellings, log levels."""
 
     names: frozenset[str]
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     removed: frozenset[str] = frozenset()
+    log_levels: Mapping[str, str] = field(default_factory=dict)
 
     def first_of(self, *spellings: str) -> str | None:
         """The first spelling this binary accepts, or None."""
@@ -154,6 +155,43 @@ class BootFacts:
     kv_mib: float | None = None
     graph_splits: int | None = None
     warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class MemoryLines:
+    """Bytes of one model as its server logged them; each None where no line says it."""
+
+    weights: int | None = None
+    cache: int | None = None
+    recurrent: int | None = None
+    compute: int | None = None
+    pinned: int | None = None
+
+
+@dataclass(frozen=True)
+class BootMemory:
+    """What one boot's log says of its models; `projector` is its compute buffer."""
+
+    target: MemoryLines
+    drafter: MemoryLines | None = None
+    projector: int | None = None
+
+
+SILENT = BootMemory(MemoryLines())
+"""A boot whose log says nothing of memory."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What one boot was asked for, as far as it decides how much memory is taken."""
+
+    context_tokens: int
+    batch: int
+    ubatch: int
+    cache_key: str
+    cache_value: str
+    slots: int = 1
+    gpu_layers: int = 0
 
 
 @dataclass(frozen=True)
@@ -229,6 +267,8 @@ class Boot:
     environment: Mapping[str, Any] = field(default_factory=dict)
     command: tuple[str, ...] = ()
     started_at: datetime | None = None
+    layout: Layout | None = None
+    memory: BootMemory | None = None
 
 
 class VerdictKind(StrEnum):

@@ -64,6 +64,11 @@ def make_app(settings: Settings, *, rooms: Container[str] = ()) -> Celery:
                 "schedule": 60.0,
                 "options": {"queue": "scout", "expires": 60.0},
             },
+            "hub": {
+                "task": "scout.hub",
+                "schedule": 60.0,
+                "options": {"queue": "scout", "expires": 60.0},
+            },
         },
     )
     return app

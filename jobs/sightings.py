@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import UniqueConstraint
 from sqlmodel import Field, SQLModel
 
-from jobs.columns import json_value, large, moment
+from jobs.columns import json_or_nothing, json_value, large, moment
 
 
 class RepositoryRow(SQLModel, table=True):
@@ -99,3 +99,78 @@ class LinkedIssueRow(SQLModel, table=True):
     facts: dict[str, Any] = json_value()
     moved_at: datetime | None = moment(default=None)
     created_at: datetime = moment()
+
+
+class HubWatchRow(SQLModel, table=True):
+    """A place on the model hub that the watch list names, as `author:spiritbuun`."""
+
+    __tablename__ = "hub_watch"
+    watch: str = Field(primary_key=True)
+    roles: list[str] = json_value(list)
+    retired: bool = False
+    created_at: datetime = moment()
+
+
+class HubRepositoryRow(SQLModel, table=True):
+    """A model repository; the hub's own id is its identity, its name a label.
+
+    `sha` is the commit whose files are kept, `head_sha` the one a list named last. A first look at
+    `baseline_sha` tells nobody anything, but for drafters in a repository that was `found_late`: it
+    is older than our watch, and changed since. `look_at` is when it is looked at next.
+    """
+
+    __tablename__ = "hub_repository"
+    id: int | None = Field(default=None, primary_key=True)
+    hub_id: str = Field(unique=True)
+    full_name: str = Field(index=True)
+    sha: str = ""
+    head_sha: str = ""
+    baseline_sha: str = ""
+    found_late: bool = False
+    state: str = "known"
+    gated: str = ""
+    private: bool = False
+    disabled: bool = False
+    tags: list[str] = json_value(list)
+    base_models: list[str] = json_value(list)
+    watches: list[str] = json_value(list)
+    engine_refs: list[str] = json_value(list)
+    created_at: datetime | None = moment(default=None)
+    last_modified: datetime | None = moment(default=None)
+    misses: int = 0
+    missed_since: datetime | None = moment(default=None)
+    failures: int = 0
+    look_at: datetime = moment(index=True)
+    first_seen_at: datetime = moment()
+    last_seen_at: datetime = moment()
+
+
+class HubFileRow(SQLModel, table=True):
+    """A file of a model repository; the same `sha256` in two of them is one file.
+
+    `facts` is what its header says, `shape` what of it counts for memory; of a set of files only
+    the first has a shape, which is that of the whole set. While it is `pending` the header is still
+    to be read, `unread` is why it could not be; what is `quiet` was there before anybody watched
+    and is no news.
+    """
+
+    __tablename__ = "hub_file"
+    __table_args__ = (UniqueConstraint("repository_id", "path"),)
+    id: int | None = Field(default=None, primary_key=True)
+    repository_id: int = Field(foreign_key="hub_repository.id", index=True)
+    path: str
+    size_bytes: int | None = large(default=None)
+    sha256: str = Field(default="", index=True)
+    xet_hash: str = ""
+    blob_id: str = ""
+    role: str = ""
+    quantisation: str = ""
+    facts: dict[str, Any] = json_value()
+    shape: dict[str, Any] | None = json_or_nothing()
+    pending: bool = False
+    quiet: bool = False
+    attempts: int = 0
+    unread: str = ""
+    first_seen_at: datetime = moment()
+    changed_at: datetime = moment()
+    gone_at: datetime | None = moment(default=None)

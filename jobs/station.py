@@ -26,6 +26,7 @@ from jobs.db import reading, writing
 from jobs.errors import (
     NO_ROOM,
     JobFailure,
+    Later,
     Permanent,
     ScoutError,
     StaleLease,
@@ -154,6 +155,8 @@ def _work(station: Station, held: Lease, handler: Handler) -> bool:
         return _stopped(station, held, control.reason)
     except StaleLease:
         log.warning("result refused, the lease is lost")
+    except Later as fault:
+        _put_off(station, held, fault)
     except Exception as fault:
         failure = as_failure(fault)
         log.warning(
@@ -177,6 +180,17 @@ def _stopped(station: Station, held: Lease, reason: str) -> bool:
     except StaleLease:
         log.warning("the lease was lost meanwhile")
     return reason == "draining"
+
+
+def _put_off(station: Station, held: Lease, fault: Later) -> None:
+    """Back into the queue until the time somebody named; waiting costs no attempt."""
+    log.info("job put off", wait_seconds=fault.wait_seconds, cause=fault.detail)
+    wait = timedelta(seconds=fault.wait_seconds)
+    try:
+        with writing(station.database) as session:
+            leases.release(session, held, clock.now(), fault.detail, wait=wait)
+    except StaleLease:
+        log.warning("the lease was lost meanwhile")
 
 
 def _record_failure(station: Station, held: Lease, failure: JobFailure) -> Next | None:

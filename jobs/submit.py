@@ -10,14 +10,16 @@ from typing import cast
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from jobs import clock, dispatch, git, git_single, planner, queue
+from jobs import clock, dispatch, git, git_single, hub, planner, queue
 from jobs.config import Settings
 from jobs.db import reading, writing
 from jobs.dispatch import BenchWish
 from jobs.engines.registry import FAMILIES
-from jobs.errors import UsageError
+from jobs.errors import JobFailure, UsageError
 from jobs.git_names import is_pull
 from jobs.git_refs import checked_ref
+from jobs.hub_names import read_place
+from jobs.hub_weights import hub_weight
 from jobs.model import Lane, Trust
 from jobs.scenarios import Scenario
 from jobs.store import catalog, fleet, origins, work
@@ -114,6 +116,35 @@ def submit_build(desk: Desk, *, engine_name: str, ref: str | None, rig: str) -> 
         )
         found = work.enqueue(session, [request], clock.now())
     return _submitted(found)
+
+
+def submit_fetch(desk: Desk, place: str) -> Submitted:
+    """Queue one file of the hub, or the set it belongs to, at the commit it has there now.
+
+    The same bytes known under another name are that model file.
+    """
+    wanted = read_place(place)
+    settings = desk.settings
+    try:
+        found = hub.snapshot(
+            hub.Hub(settings.hf_endpoint, settings.hf_token), wanted.repo, wanted.revision
+        )
+    except JobFailure as fault:
+        raise UsageError(fault.detail, advice=fault.advice) from fault
+    weight = hub_weight(found, wanted)
+    with writing(desk.database) as session:
+        model = catalog.model_with(session, weight.sha256) or catalog.add_hub_file(
+            session, weight, now=clock.now()
+        )
+        model.source = model.source or weight.source
+        session.add(model)
+        request = planner.fetch_request(
+            planner.Weights(cast(int, model.id), model.name, model.sha256),
+            lane=Lane.ON_DEMAND,
+            reason=ON_DEMAND,
+        )
+        jobs = work.enqueue(session, [request], clock.now())
+    return _submitted(jobs)
 
 
 def submit_publish(desk: Desk) -> Submitted:

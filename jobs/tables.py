@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Index, UniqueConstraint, text
 from sqlmodel import Field, SQLModel
 
-from jobs.columns import json_value, large, moment
+from jobs.columns import json_or_nothing, json_value, large, moment
 
 LIVE = "state in ('queued', 'blocked', 'leased', 'running')"
 
@@ -62,7 +62,10 @@ class EventRow(SQLModel, table=True):
 
 
 class ModelFileRow(SQLModel, table=True):
-    """A weight file with its role and sha256; `present` once it is in the weights store."""
+    """A weight file with its role and sha256; `present` once it is in the weights store.
+
+    `facts` and `shape` are its header's, read once; `header_fault` says why there is no shape.
+    """
 
     __tablename__ = "model_file"
     id: int | None = Field(default=None, primary_key=True)
@@ -74,6 +77,9 @@ class ModelFileRow(SQLModel, table=True):
     source: dict[str, Any] = json_value()
     size_bytes: int | None = large(default=None)
     present: bool = False
+    facts: dict[str, Any] | None = json_or_nothing()
+    shape: dict[str, Any] | None = json_or_nothing()
+    header_fault: str = ""
     created_at: datetime = moment()
 
 
@@ -217,7 +223,7 @@ class ResultRow(SQLModel, table=True):
 
 
 class BootRow(SQLModel, table=True):
-    """One start of a server within a result."""
+    """One start of a server within a result; `layout` and `memory` are None in old rows."""
 
     __tablename__ = "boot"
     __table_args__ = (UniqueConstraint("result_id", "number"),)
@@ -232,6 +238,8 @@ class BootRow(SQLModel, table=True):
     props: dict[str, Any] = json_value()
     slots: list[Any] = json_value(list)
     environment: dict[str, Any] = json_value()
+    layout: dict[str, Any] | None = json_or_nothing()
+    memory: dict[str, Any] | None = json_or_nothing()
     started_at: datetime = moment()
 
 

@@ -18,7 +18,16 @@ from jobs.errors import UsageError
 from jobs.screen import screen
 from jobs.store import catalog, forks
 from jobs.terminal import json_text, printable
-from scout import events_cli, forks_cli, ranking_cli, run_cli, watchlist_cli
+from scout import (
+    events_cli,
+    fit_cli,
+    forks_cli,
+    gguf_cli,
+    models_cli,
+    ranking_cli,
+    run_cli,
+    watchlist_cli,
+)
 from scout.family import as_tree, family_of
 from scout.history import GitHistory
 from scout.kinship import Kin, kindred
@@ -30,6 +39,9 @@ app.add_typer(run_cli.app, name="scout")
 app.add_typer(forks_cli.app)
 app.add_typer(ranking_cli.app)
 app.add_typer(events_cli.app)
+app.add_typer(fit_cli.app)
+app.add_typer(gguf_cli.app)
+app.add_typer(models_cli.app, name="models")
 
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON for programs")]
 

@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 
 from jobs import clock
 from jobs.config import Settings
-from jobs.db import writing
+from jobs.db import reading, writing
 from jobs.dispatch import plan_events
 from jobs.errors import ScoutError, UsageError
 from jobs.tables import JobRow
@@ -22,6 +22,10 @@ from scout.github.desk import open_desk
 from scout.github.rounds import Round, checked, look_around
 from scout.github.visits import FOR_TOKENS_ONLY, SOURCES
 from scout.health import note_round
+from scout.hub import rounds as hub_rounds
+from scout.hub.answers import advice_for as hub_advice_for
+from scout.hub.desk import open_desk as open_hub_desk
+from scout.hub.rounds import HubRound
 from scout.rounds import CANDIDATES, PARTS, ensure_watchlist, look_and_plan
 from scout.scores import keep_scores
 from scout.watch import Summary, Trouble
@@ -36,45 +40,55 @@ log = structlog.get_logger()
 
 
 SHOWN_PLACES = 3
+THE_HUB = "the model hub"
 
 
 @dataclass(frozen=True)
 class Glance:
-    """What a look by hand saw; `github` is None where GitHub was not asked."""
+    """What a look by hand saw; a part that was not asked is None."""
 
     summary: Summary = field(default_factory=Summary)
     github: Round | None = None
+    hub: HubRound | None = None
     remarks: tuple[str, ...] = ()
     jobs: tuple[JobRow, ...] = ()
 
     @property
     def new(self) -> list[dict[str, str]]:
         """All news, in the order in which it was found."""
-        found = [*self.summary.new, *(self.github.new if self.github else ())]
+        rounds = [each for each in (self.github, self.hub) if each]
+        found = [*self.summary.new, *(news for each in rounds for news in each.new)]
         return [{"kind": each.kind, "key": each.key, "title": each.title} for each in found]
 
     @property
     def troubles(self) -> list[dict[str, Any]]:
         """Every place without an answer, why, and what to do."""
         found = [asdict(each) for each in self.summary.troubles]
-        reasons: dict[str, dict[str, None]] = {}
-        for line in self.github.troubles if self.github else ():
-            place, colon, why = line.partition(": ")
-            reasons.setdefault(why if colon else line, {})[place if colon else "GitHub"] = None
-        return found + [
-            asdict(Trouble(_places(list(places)), why, advice_for(why)))
-            for why, places in reasons.items()
-        ]
+        if self.github:
+            found += _grouped(self.github.troubles, "GitHub", advice_for)
+        if self.hub:
+            found += _grouped(self.hub.troubles, THE_HUB, hub_advice_for)
+        return found
 
     @property
     def went_well(self) -> bool:
         """Whether every watched place that was to be looked at was; strangers may be missing."""
         ours = [each for each in self.troubles if not each["of_a_stranger"]]
-        return not ours and not (self.github and self.github.waiting)
+        return not ours and not self.waits
+
+    @property
+    def waits(self) -> list[tuple[str, str, str]]:
+        """Sources that were not asked, why, and what to do; those that wait for the same in one."""
+        found: dict[tuple[str, str], list[str]] = {}
+        for each, advise in ((self.github, advice_for), (self.hub, hub_advice_for)):
+            for line in each.waiting if each else ():
+                source, _, why = line.partition(": ")
+                found.setdefault((why, advise(why)), []).append(source)
+        return [(", ".join(sources), why, advice) for (why, advice), sources in found.items()]
 
     def as_json(self) -> dict[str, Any]:
         """All of it as one object."""
-        github = self.github
+        github, hub = self.github, self.hub
         return {
             "looked": {name: list(labels) for name, labels in self.summary.looked.items()},
             "new": self.new,
@@ -85,6 +99,12 @@ class Glance:
                 "looked": github.looked,
                 "requests": github.requests,
                 "waiting": list(github.waiting),
+            },
+            "hub": hub
+            and {
+                "looked": hub.looked,
+                "requests": hub.requests,
+                "waiting": list(hub.waiting),
             },
             "remarks": list(self.remarks),
             "jobs": [job.id for job in self.jobs],
@@ -100,7 +120,8 @@ def glance(
     on_note: Callable[[str], None] | None = None,
 ) -> Glance:
     """Look at everything, or at one source whether it is due or not, and queue what it asks for."""
-    names = _github_sources(settings, source)
+    hub_names = hub_rounds.checked(source) if source.startswith(hub_rounds.ALL) else ()
+    names = () if hub_names else _github_sources(settings, source)
     said = ensure_watchlist(database, settings)
     if said and on_note is not None:
         on_note(said)
@@ -126,8 +147,12 @@ def glance(
         note_round(database, CANDIDATES, looked.summary, now=clock.now())
         summary = summary.joined(looked.summary)
         keep_scores(database, now=clock.now)
+    of_hub = _look_at_hub(database, settings, hub_names, forced=bool(source), on_look=on_look)
+    if of_hub is not None:
+        with writing(database) as session:
+            jobs += plan_events(session, clock.now())
     if not names:
-        return Glance(summary, remarks=_unasked(source), jobs=tuple(jobs))
+        return Glance(summary, hub=of_hub, remarks=_unasked(source), jobs=tuple(jobs))
     try:
         desk = open_desk(database, settings)
         found = look_around(desk, names, force=bool(source), on_look=on_look)
@@ -138,7 +163,36 @@ def glance(
     keep_scores(database, now=clock.now)
     with writing(database) as session:
         jobs += plan_events(session, clock.now())
-    return Glance(summary, found, _remarks(settings, source, found), tuple(jobs))
+    return Glance(summary, found, of_hub, _remarks(settings, source, found), tuple(jobs))
+
+
+def _look_at_hub(
+    database: Engine,
+    settings: Settings,
+    names: tuple[str, ...],
+    *,
+    forced: bool,
+    on_look: Callable[[str], None] | None,
+) -> HubRound | None:
+    """What is watched on the model hub; None where nothing is, or another source was named."""
+    with reading(database) as session:
+        if forced and not names:
+            return None
+        if not hub_rounds.has_work(session):
+            if not names:
+                return None
+            raise UsageError(
+                "nothing on the model hub is watched",
+                advice='add a [[models]] entry with watch = "author:..." to the watch list',
+            )
+    try:
+        desk = open_hub_desk(database, settings)
+        sources = names or hub_rounds.SOURCES
+        return hub_rounds.look_around(desk, sources, force=bool(names), on_look=on_look)
+    except Exception as fault:
+        if forced:
+            raise
+        return HubRound(troubles=(_said(fault, THE_HUB),))
 
 
 def _github_sources(settings: Settings, source: str) -> tuple[str, ...]:
@@ -147,7 +201,7 @@ def _github_sources(settings: Settings, source: str) -> tuple[str, ...]:
     if source in (*PARTS, CANDIDATES):
         return ()
     if source:
-        names = checked(source, besides=(*PARTS, CANDIDATES))
+        names = checked(source, besides=(*PARTS, CANDIDATES, hub_rounds.ALL, *hub_rounds.SOURCES))
         if source in FOR_TOKENS_ONLY and not token:
             raise UsageError(
                 f"{source} needs a token",
@@ -175,14 +229,27 @@ def _remarks(settings: Settings, source: str, found: Round) -> tuple[str, ...]:
     return (*found.remarks, f"without a token only {names} were due; set FORKSCOUT_GITHUB_TOKEN")
 
 
+def _grouped(
+    lines: Sequence[str], whole: str, advise: Callable[[str], str]
+) -> list[dict[str, Any]]:
+    """Troubles of one service, those of one reason as one."""
+    reasons: dict[str, dict[str, None]] = {}
+    for line in lines:
+        place, colon, why = line.partition(": ")
+        reasons.setdefault(why if colon else line, {})[place if colon else whole] = None
+    return [
+        asdict(Trouble(_places(list(places)), why, advise(why))) for why, places in reasons.items()
+    ]
+
+
 def _places(names: Sequence[str]) -> str:
     """Places that failed for one reason, in one breath."""
     more = len(names) - SHOWN_PLACES
     return ", ".join(names[:SHOWN_PLACES]) + (f" and {more} more" if more > 0 else "")
 
 
-def _said(fault: Exception) -> str:
+def _said(fault: Exception, whole: str = "GitHub") -> str:
     if isinstance(fault, ScoutError):
-        return f"GitHub: {fault.message}; {fault.advice}".rstrip("; ")
+        return f"{whole}: {fault.message}; {fault.advice}".rstrip("; ")
     log.exception("round crashed", exc_info=fault)
-    return f"GitHub: a fault of forkscout, {type(fault).__name__}; see the log"
+    return f"{whole}: a fault of forkscout, {type(fault).__name__}; see the log"

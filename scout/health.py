@@ -1,17 +1,86 @@
-"""What is kept of how a source fared at a look; who shows it reads `jobs.store.source_health`."""
+"""How a source fared at a look: what is kept of it, and when it is told; it asks nobody.
+
+Who shows it reads `jobs.store.source_health`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Engine
 
 from jobs.db import writing
+from jobs.sightings import SourceStateRow
 from jobs.store.source_health import KEY
 from jobs.store.source_states import lock_source_state
+from scout.github.base import Happening
 from scout.watch import Summary, Trouble
+
+DEGRADED_AFTER = 3
+"""Rounds in a row in which a source had no answer at all before we say so."""
+
+
+@dataclass
+class Tally:
+    """How one source fared in one round."""
+
+    good: int = 0
+    bad: int = 0
+    status: int | None = None
+    limited: bool = False
+    failed: list[tuple[str, str]] = field(default_factory=list)
+
+    def fail(self, place: str, reason: str, *, status: int | None, limited: bool) -> None:
+        """One place had no answer."""
+        self.bad += 1
+        self.status = status
+        self.limited = self.limited or limited
+        self.failed.append((place, reason))
+
+    @property
+    def reasons(self) -> list[str]:
+        """Each place with its reason, as a line."""
+        return [f"{place}: {reason}" for place, reason in self.failed]
+
+
+def judge(
+    state: SourceStateRow,
+    source: str,
+    tally: Tally,
+    *,
+    advise: Callable[[str], str],
+    retry_at: datetime | None,
+    now: datetime,
+) -> list[Happening]:
+    """Keep how it fared in its row, held by the caller; the event where it got worse or better."""
+    degraded = bool(state.cursor.get("degraded"))
+    silent = tally.bad > 0 and tally.good == 0
+    state.failures = state.failures + 1 if silent else 0
+    state.status = tally.status
+    worse = tally.limited or state.failures >= DEGRADED_AFTER
+    failed = [Trouble(place, why, advise(why)) for place, why in tally.failed]
+    still = worse or (degraded and silent)
+    state.cursor = fared(state.cursor, failed, degraded=still, now=now)
+    if still == degraded:
+        return []
+    word = "degraded" if worse else "recovered"
+    why = tally.failed[0][1] if worse and tally.failed else ""
+    facts = {
+        "status": tally.status,
+        "retry_at": retry_at.isoformat() if worse and retry_at else None,
+    }
+    return [
+        Happening(
+            "source_degraded" if worse else "source_recovered",
+            f"src:{source}:{word}:{now:%Y-%m-%dT%H}",
+            f"{source} {word}" + (f": {why}" if why else ""),
+            facts,
+            now,
+        )
+    ]
 
 
 def fared(

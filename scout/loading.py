@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlmodel import Session
 
 from jobs.errors import UsageError
-from jobs.store import catalog
+from jobs.store import catalog, hub
 from jobs.store.origins import origin_of
 from jobs.tables import EngineRow
 from scout.watchlist import DRIVEN_FAMILIES, MADE_WAYS, EngineEntry, ModelEntry, WatchList
@@ -24,6 +24,7 @@ class Changes:
     retired: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     not_yet: tuple[str, ...] = ()
+    unwatched: tuple[str, ...] = ()
 
 
 def apply(
@@ -46,6 +47,9 @@ def apply(
     for model in watch_list.models:
         _, differs = catalog.upsert_model_file(session, model.name, now=now, values=_file(model))
         touched += [f"model {model.name}"] if differs else []
+    for place in watch_list.hub_watches:
+        if hub.upsert_watch(session, place.watch, roles=place.roles, now=now):
+            touched.append(f"place {place.watch}")
     benchable = [stack for stack in watch_list.stacks if not watch_list.stack_obstacle(stack)]
     for stack in benchable:
         values = {
@@ -60,9 +64,12 @@ def apply(
         touched += [f"stack {stack.name}"] if differs else []
     dropped: list[str] = []
     retired: list[str] = []
+    unwatched: list[str] = []
     if replace:
         dropped = catalog.drop_stacks(session, keep=[stack.name for stack in benchable])
         retired = _retire(session, keep=rows)
+        places = {each.watch for each in watch_list.hub_watches}
+        unwatched = hub.retire_watches(session, keep=places)
     session.flush()
     return Changes(
         new=tuple(name for name in touched if name not in known),
@@ -70,6 +77,7 @@ def apply(
         retired=tuple(retired),
         dropped=tuple(dropped),
         not_yet=tuple(watch_list.not_yet()),
+        unwatched=tuple(unwatched),
     )
 
 
@@ -78,6 +86,7 @@ def _known(session: Session) -> set[str]:
     return {
         *(f"engine {row.name}" for row in catalog.engines(session, retired=True)),
         *(f"model {row.name}" for row in catalog.model_files(session)),
+        *(f"place {row.watch}" for row in hub.watches(session)),
         *(f"stack {row.name}" for row in catalog.stacks(session)),
     }
 
@@ -138,6 +147,14 @@ def _file(model: ModelEntry) -> dict[str, object]:
         "model_class": model.model_class,
         "quantisation": model.quantisation or "",
         "sha256": model.sha256,
-        "source": {"package": model.package, "version": model.version},
+        "source": _source(model),
         "size_bytes": model.size_bytes,
     }
+
+
+def _source(model: ModelEntry) -> dict[str, object]:
+    if model.package is not None:
+        return {"package": model.package, "version": model.version}
+    hub = {"repo": model.repo, "file": model.file, "revision": model.revision}
+    known: dict[str, object] = {key: value for key, value in hub.items() if value is not None}
+    return known | ({"shards": list(model.shards)} if model.shards else {})

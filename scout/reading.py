@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
@@ -14,6 +13,8 @@ from pydantic_core import ErrorDetails
 from jobs.errors import UsageError, did_you_mean
 from jobs.git_names import is_pull
 from jobs.scenarios import SCENARIOS
+from scout.model_reading import wrong_model
+from scout.problem import Problem
 from scout.toml_lines import line_of
 from scout.watchlist import (
     HUB_FILE,
@@ -42,15 +43,6 @@ _TABLES: dict[tuple[str, ...], type[BaseModel]] = {
     ("models",): HubWatchEntry,
     ("stack",): StackEntry,
 }
-
-
-@dataclass(frozen=True)
-class Problem:
-    """One thing that is wrong, where, and what would be right."""
-
-    path: tuple[str | int, ...]
-    says: str
-    advice: str = ""
 
 
 def shipped(name: str) -> Path:
@@ -157,6 +149,12 @@ def _impossible(watch: WatchList) -> Iterator[Problem]:
         "model": [entry.name for entry in watch.models],
         "stack": [entry.name for entry in watch.stacks],
     }
+    places = [entry.watch for entry in watch.hub_watches]
+    for at, place in enumerate(places):
+        if place in places[:at]:
+            yield Problem(
+                ("models", at, "watch"), f"a second {place!r}", "name all roles in one entry"
+            )
     for table, names in named.items():
         for at, name in enumerate(names):
             if name in names[:at]:
@@ -165,6 +163,8 @@ def _impossible(watch: WatchList) -> Iterator[Problem]:
                 )
     for at, engine in enumerate(watch.engines):
         yield from _wrong_engine(watch, at, engine)
+    for at, model in enumerate(watch.models):
+        yield from wrong_model(("model", at), model)
     for at, stack in enumerate(watch.stacks):
         yield from _wrong_stack(watch, at, stack)
 

@@ -16,7 +16,6 @@ from jobs.db import open_database
 from jobs.submit import ring_for
 from jobs.terminal import counted, json_text, printable
 from scout import status_cli
-from scout.github.answers import advice_for
 from scout.glance import Glance, glance
 
 app = typer.Typer(no_args_is_help=True, help="Look for what is new.")
@@ -25,9 +24,10 @@ app.add_typer(status_cli.app)
 SOURCE_HELP = (
     "one source and what it builds on: packages, git, candidates, github (all of it), "
     "github_repositories, github_releases, github_pulls, github_issues, github_linked, "
-    "github_forks, github_census, github_pushes, github_search"
+    "github_forks, github_census, github_pushes, github_search, "
+    "hf (all of the model hub), hf_lists, hf_repositories"
 )
-_OF_GITHUB = re.compile(r".* \((github_\w+)\)")
+_OF_SERVICE = re.compile(r".* \(((?:github|hf)_\w+)\)")
 
 
 @app.callback()
@@ -42,10 +42,10 @@ def run(
 ) -> None:
     """Look at every watched engine once, record what is new and queue what it asks for.
 
-    Packages first, then git, then what is due on GitHub where a token is set; a source that is
-    named is looked at whether it is due or not. What GitHub's sources ask about is told by
-    github_repositories, and what github_forks and github_pushes tell by github_census too, so
-    these come first. Example: forkscout scout run --source github_forks
+    Packages first, then git, then what is due on the model hub, and on GitHub where a token is
+    set; a source that is named is looked at whether it is due or not. What GitHub's sources ask
+    about is told by github_repositories, and what github_forks and github_pushes tell by
+    github_census too, so these come first. Example: forkscout scout run --source github_forks
     """
     settings = Settings()
     database = open_database(settings)
@@ -81,7 +81,7 @@ def _progress() -> Iterator[Callable[[str], None]]:
     told: set[str] = set()
 
     def tell(name: str) -> None:
-        found = _OF_GITHUB.fullmatch(name)
+        found = _OF_SERVICE.fullmatch(name)
         what = found[1] if found else "candidates" if "/" in name else printable(name)
         if what not in told:
             told.add(what)
@@ -97,6 +97,10 @@ def _tell(seen: Glance) -> None:
         found = seen.github
         places = counted(found.looked, "place")
         typer.echo(f"GitHub: looked at {places} with {counted(found.requests, 'request')}")
+    if seen.hub is not None:
+        hub = seen.hub
+        places = counted(hub.looked, "place")
+        typer.echo(f"model hub: looked at {places} with {counted(hub.requests, 'request')}")
     for each in seen.new:
         typer.echo(printable(f"new: {each['title']}"))
     for name in seen.summary.unwatched:
@@ -105,9 +109,9 @@ def _tell(seen: Glance) -> None:
         _note(f"{trouble['engine']}: {trouble['message']}")
         if trouble["advice"]:
             _note(f"  next: {trouble['advice']}")
-    for sources, why in _waits(seen):
+    for sources, why, advice in seen.waits:
         _note(f"{sources}: {why}")
-        if advice := advice_for(why):
+        if advice:
             _note(f"  next: {advice}")
     for line in seen.remarks:
         _note(line)
@@ -115,13 +119,3 @@ def _tell(seen: Glance) -> None:
         typer.echo("nothing new")
     for job in seen.jobs:
         typer.echo(f"queued job {job.id}: {printable(job.title)}")
-
-
-def _waits(seen: Glance) -> Iterator[tuple[str, str]]:
-    """Sources that were not asked, and why; those that wait for the same in one line."""
-    found: dict[str, list[str]] = {}
-    for line in seen.github.waiting if seen.github else ():
-        source, _, why = line.partition(": ")
-        found.setdefault(why, []).append(source)
-    for why, sources in found.items():
-        yield ", ".join(sources), why

@@ -12,10 +12,18 @@ import typer
 from jobs import clock
 from jobs.config import Settings
 from jobs.db import open_database, reading
-from jobs.store.source_health import DEGRADED, TOKEN_ENDS_SOON, Outlook, SourceHealth, outlook
+from jobs.store.source_health import (
+    DEGRADED,
+    GITHUB,
+    TOKEN_ENDS_SOON,
+    Outlook,
+    SourceHealth,
+    outlook,
+)
 from jobs.terminal import counted, json_text, printable
 from scout.github.rounds import IDENTITY
 from scout.github.visits import SOURCES
+from scout.hub.rounds import SOURCES as HUB_SOURCES
 from scout.rounds import CANDIDATES, PARTS
 
 app = typer.Typer()
@@ -48,17 +56,20 @@ def status(
 def lines(found: Outlook, *, now: datetime) -> Iterator[str]:
     """The outlook as a person reads it."""
     known = {each.source: each for each in found.sources}
-    names = (*PARTS, CANDIDATES, IDENTITY, *SOURCES)
+    names = (*PARTS, CANDIDATES, IDENTITY, *SOURCES, *HUB_SOURCES)
     width = max(map(len, names))
     for name in names:
         yield from _source(name, known.get(name), width)
     if not known:
         yield "no source was looked at yet: forkscout scout run"
-    if found.waits_until and found.waits_until > now:
-        yield f"GitHub is left alone until {found.waits_until:%H:%M} UTC: {found.waits_why}"
+    for wait in found.waits:
+        if wait.until > now:
+            yield f"{wait.service} is left alone until {wait.until:%H:%M} UTC: {wait.why}"
     for each in found.quotas:
         left = each.limit if each.reset_at <= now else each.remaining
-        yield f"quota {each.bucket}: {left} of {each.limit} left, full at {each.reset_at:%H:%M} UTC"
+        whose = "" if each.service == GITHUB else f"{each.service}'s "
+        full = f"full at {each.reset_at:%H:%M} UTC"
+        yield f"{whose}quota {each.bucket}: {left} of {each.limit} left, {full}"
     if found.token_ends_at:
         days = (found.token_ends_at - now).days
         yield f"the token ends {found.token_ends_at:%Y-%m-%d}, in {counted(days, 'day')}"

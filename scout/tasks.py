@@ -39,6 +39,14 @@ def github() -> None:
     github_round(_station())
 
 
+@shared_task(name="scout.hub", ignore_result=True)
+def hub() -> None:
+    """Look at what is due on the model hub, for as long as the other tasks can wait."""
+    from scout.hub.schedule import hub_round
+
+    hub_round(_station())
+
+
 @shared_task(name="scout.candidates", ignore_result=True)
 def candidates() -> None:
     """Look at forks that somebody pushed to, a few at a time."""

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from packaging.version import InvalidVersion, Version
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, StrictStr
 
+from jobs.hub_names import MOST_SHARDS, checked_commit, checked_file, checked_repo
 from jobs.model import RIG_NAME
 from jobs.pip import PACKAGE_NAME
 
@@ -17,6 +18,7 @@ MADE_WAYS = ("cmake", "wheel")
 INTENTS = ("speculation", "kv", "context", "batch", "ubatch", "vision")
 LATER_SCENARIOS = ("ladder",)
 REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/(?!\.{1,2}$)[\w.-]{1,100}", re.ASCII)
+HUB_PART = r"[A-Za-z0-9_](?:[\w.-]{0,94}[\w-])?"
 HUB_FILE = re.compile(r"[\w.-]+/[\w.-]+:[\w.-]+", re.ASCII)
 
 
@@ -119,12 +121,15 @@ HubWatch = Annotated[
     str,
     AfterValidator(
         _shaped(
-            r"(author|repo|search|base):[\w./ -]{1,100}",
-            "author:, repo:, search: or base: words",
+            rf"author:{HUB_PART}|(?:repo|base):{HUB_PART}/{HUB_PART}|search:\w[\w./ -]{{0,99}}",
+            "author:NAME, repo:OWNER/NAME, base:OWNER/NAME or search:WORDS",
             "one as author:ggml-org",
         )
     ),
 ]
+HubRepository = Annotated[str, AfterValidator(checked_repo)]
+HubFileName = Annotated[str, AfterValidator(checked_file)]
+HubRevision = Annotated[str, AfterValidator(checked_commit)]
 CudaArch = Annotated[
     str,
     AfterValidator(
@@ -177,12 +182,19 @@ class EngineEntry(_Table):
 
 
 class ModelEntry(_Table):
-    """`[[model]]`: one weight file, known by its sha256."""
+    """`[[model]]`: one weight, known by its sha256, in a package or on the model hub.
+
+    `shards` are the digests of its files where it comes in several; `sha256` is then theirs.
+    """
 
     name: Name
-    package: Package
-    version: Annotated[str, AfterValidator(_version)]
+    package: Package | None = None
+    version: Annotated[str, AfterValidator(_version)] | None = None
+    repo: HubRepository | None = None
+    file: HubFileName | None = None
+    revision: HubRevision | None = None
     sha256: Sha256
+    shards: Annotated[tuple[Sha256, ...], Field(strict=False, max_length=MOST_SHARDS)] = ()
     size_bytes: Annotated[int, Field(ge=1, le=2**44)] | None = None
     role: Role = "target"
     model_class: Name
@@ -234,7 +246,7 @@ class WatchList(_Table):
         known = {model.name for model in self.models}
         files = [name for name in (stack.target, stack.drafter, stack.mmproj) if name]
         if missing := [name for name in files if name not in known]:
-            return f"weights from the hub come later ({missing[0]})"
+            return f"weights from the hub need a [[model]] of that name ({missing[0]})"
         if stack.drafter or stack.mmproj:
             return "drafters and projectors come later"
         if later := [name for name in stack.scenarios if name in LATER_SCENARIOS]:
@@ -254,7 +266,6 @@ class WatchList(_Table):
                 for build in engine.builds
                 if build.via not in MADE_WAYS
             ]
-        notes += [f"{watch.watch} is not watched yet" for watch in self.hub_watches]
         for stack in self.stacks:
             if obstacle := self.stack_obstacle(stack):
                 notes.append(f"stack {stack.name} is not benchable yet: {obstacle}")

@@ -18,7 +18,7 @@ from jobs.config import Settings
 from jobs.db import open_database, reading, writing
 from jobs.screen import screen
 from jobs.sightings import RepositoryRow
-from jobs.store import catalog
+from jobs.store import catalog, hub
 from jobs.store.refs import repositories_of_engines
 from jobs.tables import EngineRow
 from jobs.terminal import json_text
@@ -69,7 +69,7 @@ def check(file: File, as_json: AsJson = False) -> None:
         return
     typer.echo(
         f"{file} is right (engines: {len(watch_list.engines)}, models: {len(watch_list.models)}, "
-        f"stacks: {len(watch_list.stacks)})"
+        f"stacks: {len(watch_list.stacks)}, places of the hub: {len(watch_list.hub_watches)})"
     )
     for note in notes:
         typer.echo(f"  {note}")
@@ -91,13 +91,16 @@ def import_(file: File, replace: Replace = False, as_json: AsJson = False) -> No
         (changes.new, "is new"),
         (changes.changed, "changed"),
         (tuple(f"engine {name}" for name in changes.retired), "is no longer watched"),
+        (tuple(f"place {name}" for name in changes.unwatched), "is no longer watched"),
         (tuple(f"stack {name}" for name in changes.dropped), "is no longer benched"),
     ):
         for name in names:
             typer.echo(f"{name} {became}")
     for note in changes.not_yet:
         typer.echo(f"  {note}")
-    if not (changes.new or changes.changed or changes.retired or changes.dropped):
+    if not (
+        changes.new or changes.changed or changes.retired or changes.dropped or changes.unwatched
+    ):
         typer.echo("nothing changed")
     elif changes.new or changes.changed:
         typer.echo(LOOK_NOW)
@@ -110,13 +113,13 @@ def list_(as_json: AsJson = False) -> None:
     Example: forkscout watchlist list --json
     """
     with _database() as database, reading(database) as session:
-        places = repositories_of_engines(session)
+        called = repositories_of_engines(session)
         engines = [
             {
                 "name": row.name,
                 "family": row.family,
                 "source": row.repo or row.package or "",
-                "called_now": _called_now(row, places),
+                "called_now": _called_now(row, called),
                 "trust": row.trust,
                 "rigs": ", ".join(str(target["rig"]) for target in row.targets),
                 "revisions": len(catalog.revisions_of(session, row.id or 0)),
@@ -129,10 +132,11 @@ def list_(as_json: AsJson = False) -> None:
             {"name": row.name, "target": row.target, "scenarios": row.scenarios}
             for row in catalog.stacks(session)
         ]
+        places = [{"watch": row.watch, "roles": row.roles} for row in hub.watches(session)]
     if as_json:
-        _say_json({"engines": engines, "models": models, "stacks": stacks})
+        _say_json({"engines": engines, "models": models, "stacks": stacks, "places": places})
         return
-    if not engines:
+    if not engines and not places:
         typer.echo(catalog.NOTHING_WATCHED)
         return
     table = Table("engine", "family", "source", "trust", "rigs", "revisions", box=None)
@@ -146,6 +150,8 @@ def list_(as_json: AsJson = False) -> None:
         table.add_row(*(Text(str(cell)) for cell in (name, *rest)))
     screen().print(table)
     typer.echo(f"models: {len(models)}, stacks: {len(stacks)}")
+    for place in places:
+        typer.echo(f"{place['watch']} ({', '.join(place['roles'])})")
 
 
 def _called_now(row: EngineRow, places: Mapping[int, RepositoryRow]) -> str | None:

@@ -21,6 +21,7 @@ APT = {
     "g++": "g++",
     "git": "git",
     "ninja": "ninja-build",
+    "node": "nodejs",
     "npm": "npm",
     "redis-server": "redis-server",
 }

@@ -1,4 +1,4 @@
-"""The live site: pages and JSON of one database, read-only, for known host names only."""
+"""The live site: pages and JSON of one database, for known host names; takes hints, no orders."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from jobs import db
 from jobs.config import Settings
-from web import pages
+from jobs.errors import UsageError
+from web import hooks, pages, words
 from web.api import v1
 from web.render import FOLDER, Renderer
 from web.site import site_of
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self' data:; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -44,6 +45,7 @@ ADVICE = {
     422: "That address does not name anything: ids are positive whole numbers.",
     503: "The database does not answer. Try again in a moment.",
 }
+UNMEANT = "That cannot be done as asked"
 MOST_FOLDERS = 8
 """No page of ours lies deeper, so no answer need climb further to the root."""
 
@@ -71,6 +73,7 @@ def create_app(engine: Engine, settings: Settings) -> FastAPI:
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=hosts(settings), www_redirect=False)
     app.add_middleware(Hardened)
     app.include_router(v1.router(engine, site))
+    app.include_router(hooks.router(engine, settings.hf_webhook_secret.get_secret_value().strip()))
     app.mount("/static", StaticFiles(directory=FOLDER / "static"))
 
     @app.get("/healthz")
@@ -87,22 +90,24 @@ def create_app(engine: Engine, settings: Settings) -> FastAPI:
         return JSONResponse({"status": "ready"})
 
     @app.api_route("/{path:path}", methods=["GET", "HEAD"])
-    def page(path: str) -> Response:
+    def page(path: str, request: Request) -> Response:
         now = datetime.now(UTC)
+        asked = request.query_params.multi_items()
         with db.reading(engine) as session:
-            found = site.page(path or "index.html", session, now=now)
+            found = site.page(path or "index.html", session, now=now, asked=asked)
         if found is None:
             raise HTTPException(404)
         return HTMLResponse(renderer.html(found, now=now))
 
     def failed(request: Request, status: int, said: str) -> Response:
-        advice = ADVICE.get(status, said)
-        if request.url.path.startswith("/api/"):
+        meant = status == 422 and bool(said)
+        advice = said if meant else ADVICE.get(status, said)
+        if request.url.path.startswith(("/api/", hooks.PLACE)):
             detail = said if said and said != HTTPStatus(status).phrase else advice
             return JSONResponse({"detail": site.clean(detail)}, status_code=status)
         shown = pages.missing(
             status,
-            title=HTTPStatus(status).phrase,
+            title=UNMEANT if meant else HTTPStatus(status).phrase,
             advice=advice,
             path="/".join(request.url.path.lstrip("/").split("/")[: MOST_FOLDERS + 1]),
         )
@@ -111,6 +116,10 @@ def create_app(engine: Engine, settings: Settings) -> FastAPI:
     @app.exception_handler(HTTPException)
     def refused(request: Request, error: HTTPException) -> Response:
         return failed(request, error.status_code, str(error.detail))
+
+    @app.exception_handler(UsageError)
+    def unmeant(request: Request, error: UsageError) -> Response:
+        return failed(request, 422, words.sentence(error.detail, error.advice))
 
     @app.exception_handler(SQLAlchemyError)
     def unread(request: Request, error: SQLAlchemyError) -> Response:

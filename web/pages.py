@@ -26,6 +26,7 @@ FIXED = (
     "queue.html",
     "engines.html",
     "forks.html",
+    "fit.html",
     "method.html",
 )
 

@@ -15,7 +15,8 @@ from sqlmodel import Session
 
 from jobs.config import Settings
 from jobs.store import board, chains, overview
-from web import fork_pages, pages
+from web import fit_site, fork_pages, pages
+from web.fit_wish import Asked
 from web.logs import tail
 from web.ranking import Board, TellsApart, boards, boots_apart
 from web.redact import redact
@@ -38,8 +39,14 @@ class Site:
         """The leaderboard, group by group."""
         return boards(board.leaderboard(session), self.tells_apart)
 
-    def page(self, path: str, session: Session, *, now: datetime) -> pages.Page | None:
-        """The page at `path`, or None: no other path exists."""
+    def page(
+        self, path: str, session: Session, *, now: datetime, asked: Asked | None = None
+    ) -> pages.Page | None:
+        """The page at `path`, or None: no other path exists.
+
+        `asked` is the query of a live request, None in the static export. Raises UsageError for a
+        query that cannot be meant.
+        """
         match path:
             case "index.html":
                 front, queue = overview.front(session), overview.queue(session)
@@ -53,6 +60,8 @@ class Site:
                 return pages.engines(overview.engines(session))
             case "forks.html":
                 return fork_pages.forks(chains.found(session), now=now)
+            case "fit.html":
+                return fit_site.page(session, asked)
             case "method.html":
                 return pages.method()
         if wanted := _RESULT.fullmatch(path):

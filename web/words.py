@@ -126,3 +126,10 @@ def staleness(found: Standing, *, now: datetime) -> str:
         f"It stands on upstream of {found.last_sync.upstream_at:%Y-%m-%d}, "
         f"{counted(days, 'day')} old, and lacks {lacks} of upstream."
     )
+
+
+def sentence(said: str, advice: str = "") -> str:
+    """What happened and what to do as one text: a capital first, a stop last."""
+    joint = ". " if advice[:1].isupper() else "; "
+    whole = f"{said}{joint}{advice}" if advice else said
+    return f"{whole[:1].upper()}{whole[1:].rstrip('.')}{'' if whole.endswith('?') else '.'}"

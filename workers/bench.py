@@ -17,9 +17,9 @@ from typing import Any
 from jobs.control import Control
 from jobs.dialect import wire
 from jobs.dialect.settings import Asked, shortfall
-from jobs.engines.base import NOTHING, Launch
+from jobs.engines.base import NOTHING, Launch, layout
 from jobs.errors import JobFailure, Stopped
-from jobs.model import Boot, Measurement, Step, Validity
+from jobs.model import Boot, Measurement, Validity
 from workers import autopsy
 from workers.answers import Patience, ask
 from workers.client import EngineClient
@@ -73,12 +73,17 @@ def run_boot(
     with _socket_folder(place.runtime) as folder:
         socket_mount = Mount(folder, SOCKET_FOLDER, writable=True)
         alias = f"boot-{secrets.token_hex(8)}"
-        step, mounts = _step(plan, place, socket_mount, alias)
+        launch = _launch(plan, place, socket_mount, alias)
+        step = plan.engine.launch(launch, plan.flags)
         place.log.touch(mode=0o600)
         offset = place.log.stat().st_size
         started_at, clock = datetime.now(UTC), time.monotonic()
         running = place.sandbox.start(
-            step, mounts, log=place.log, limits=place.limits, marker=place.marker
+            step,
+            _mounts(plan, socket_mount),
+            log=place.log,
+            limits=place.limits,
+            marker=place.marker,
         )
         usage = Usage(running.pid)
         client = EngineClient(folder / SOCKET_NAME)
@@ -94,6 +99,7 @@ def run_boot(
                 listener_is_child=prove_listener(server),
                 started_at=started_at,
                 command=step.argv,
+                layout=layout(launch),
                 measurements=(),
                 **_read_back(plan, place, server),
             )
@@ -120,11 +126,9 @@ def _socket_folder(runtime: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _step(
-    plan: Plan, place: Place, socket_mount: Mount, alias: str
-) -> tuple[Step, tuple[Mount, ...]]:
+def _launch(plan: Plan, place: Place, socket_mount: Mount, alias: str) -> Launch:
     path = place.sandbox.path
-    launch = Launch(
+    return Launch(
         artifact=path(plan.artifact),
         model_path=path(plan.model),
         host=f"{path(socket_mount)}/{SOCKET_NAME}",
@@ -137,9 +141,11 @@ def _step(
         flags=plan.extra_flags,
         env=plan.env,
     )
+
+
+def _mounts(plan: Plan, socket_mount: Mount) -> tuple[Mount, ...]:
     launcher = (plan.launcher,) if plan.launcher else ()
-    mounts = (plan.artifact, plan.model, *launcher, *plan.mounts, socket_mount)
-    return plan.engine.launch(launch, plan.flags), mounts
+    return (plan.artifact, plan.model, *launcher, *plan.mounts, socket_mount)
 
 
 def _read_back(plan: Plan, place: Place, server: Server) -> dict[str, Any]:
@@ -149,6 +155,7 @@ def _read_back(plan: Plan, place: Place, server: Server) -> dict[str, Any]:
     text = autopsy.read_log_text(place.log, offset=server.offset)
     return {
         "facts": plan.engine.read_log(text),
+        "memory": plan.engine.read_memory(text),
         "effective": plan.engine.read_settings(props, slots),
         "props": wire.storable(props),
         "slots": wire.storable(slots),

@@ -29,10 +29,12 @@ from workers import artifacts
 from workers.bench import run_boot
 from workers.errands import ARTIFACT_PLACE, Errand, Subject, model_file, read_subject
 from workers.flags import flags_in
+from workers.headers import HeaderRead, is_unread, read_local
 from workers.host import fingerprint, machine_facts
-from workers.plan import Place, Plan, interpreter_mounts, launcher_of
+from workers.plan import Place, Plan, interpreter_mounts, launcher_of, weight_mounts
 from workers.quiet import disturbance, marked, wait_for_quiet
 from workers.sandbox import Limits, Mount, Sandbox
+from workers.weight_store import being_read
 
 MEMORY_SPARE = 0.9
 """Share of the machine's memory a server may take before it is ended."""
@@ -51,8 +53,10 @@ class _Bench:
     scenario: Scenario
     build: BuildRow
     model: ModelFileRow
+    weights: tuple[Path, ...]
     sandbox: Sandbox
     plan: Plan
+    header: HeaderRead | None
 
 
 def bench(station: Station, held: Lease, control: Control) -> Record:
@@ -68,7 +72,8 @@ def bench(station: Station, held: Lease, control: Control) -> Record:
         log=errand.log,
         marker=errand.marker,
     )
-    boots = _undisturbed(errand, prepared.plan, place)
+    with being_read(prepared.weights):
+        boots = _undisturbed(errand, prepared.plan, place)
     return lambda session: _record(session, held, prepared, boots, facts)
 
 
@@ -106,24 +111,36 @@ def _prepare(errand: Errand, wanted: BenchPayload) -> _Bench:
     tree, flags = _artifact(station, build, wanted, subject)
     control.report("check weights")
     weights = errand.weights(model)
+    header = read_local(weights, check=control.check) if is_unread(model) else None
+    target, *others = weight_mounts(weights)
     plan = Plan(
         engine=subject.family,
         scenario=SCENARIOS[wanted.scenario],
         flags=flags,
         artifact=Mount(tree, ARTIFACT_PLACE),
-        model=Mount(weights, "/weights/target.gguf"),
+        model=target,
         context_tokens=wanted.context_tokens,
         threads=threads(),
         runs=wanted.runs,
         boots=wanted.boots,
         launcher=launcher_of(subject.family),
-        mounts=interpreter_mounts(subject.family),
+        mounts=(*others, *interpreter_mounts(subject.family)),
         intent=wanted.intent,
         extra_flags=wanted.flags,
         env=wanted.env,
     )
     sandbox = errand.sandbox_for(subject.engine_row)
-    return _Bench(wanted, subject, plan.scenario, cast(BuildRow, build), model, sandbox, plan)
+    return _Bench(
+        wanted,
+        subject,
+        plan.scenario,
+        cast(BuildRow, build),
+        model,
+        weights,
+        sandbox,
+        plan,
+        header,
+    )
 
 
 def threads() -> int:
@@ -200,6 +217,8 @@ def _record(
         environment={**facts, "forkscout": version("forkscout"), "sandbox": bench.sandbox.name},
     )
     history = results.cell_history(session, found.cell)
+    if bench.header is not None:
+        bench.header.put_in(model_file(session, wanted.model_file_id))
     row = results.record_result(session, held.job_id, found, now)
     baseline = results.baseline_for(session, subject.revision_row, history)
     verdict = compare.judge(

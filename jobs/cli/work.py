@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import codecs
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import typer
@@ -17,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from jobs import clock, submit
+from jobs.cli.log_reading import LogReader
 from jobs.config import Settings
 from jobs.db import open_database, reading, writing
 from jobs.demo import note_of
@@ -36,7 +35,6 @@ submit_app = typer.Typer(
 app.add_typer(submit_app, name="submit")
 
 FOLLOW_SECONDS = 0.3
-CHUNK_BYTES = 2**20
 NOTHING_WAITS = "no job is waiting; `--all` lists the ended ones"
 JSON_OPTION = typer.Option(False, "--json", help="print JSON")
 
@@ -103,6 +101,21 @@ def submit_build(
     _report(settings, done, as_json)
 
 
+@submit_app.command("fetch")
+def submit_fetch(
+    place: str = typer.Argument(help="OWNER/REPOSITORY/FILE.gguf@REVISION on Hugging Face"),
+    as_json: bool = JSON_OPTION,
+) -> None:
+    """Download one model file of Hugging Face, verified against its sha256.
+
+    Without @REVISION the commit that `main` is at now. One file of a set stands for the set.
+    Example: `forkscout submit fetch unsloth/Qwen3.6-27B-GGUF/Qwen3.6-27B-UD-Q3_K_XL.gguf@main`
+    """
+    settings = Settings()
+    done = submit.submit_fetch(Desk(settings, open_database(settings)), place)
+    _report(settings, done, as_json, nothing="nothing to do: these weights are here already")
+
+
 @submit_app.command("publish")
 def submit_publish(as_json: bool = JSON_OPTION) -> None:
     """Write the static site again.
@@ -115,7 +128,13 @@ def submit_publish(as_json: bool = JSON_OPTION) -> None:
     _report(settings, done, as_json)
 
 
-def _report(settings: Settings, done: Submitted, as_json: bool) -> None:
+def _report(
+    settings: Settings,
+    done: Submitted,
+    as_json: bool,
+    *,
+    nothing: str = "nothing to do: this is already built",
+) -> None:
     unserved = submit.ring_for(settings, open_database(settings), done.jobs)
     if as_json:
         _print_json([_as_json(job) for job in done.jobs])
@@ -123,7 +142,7 @@ def _report(settings: Settings, done: Submitted, as_json: bool) -> None:
     for job in done.jobs:
         typer.echo(f"job {job.id}: {printable(job.title)} ({job.state})")
     if not done.jobs:
-        typer.echo("nothing to do: this is already built")
+        typer.echo(nothing)
     _say_unserved(unserved)
 
 
@@ -236,14 +255,14 @@ def logs(
     database = open_database(settings)
     with reading(database) as session:
         store.job(session, job)
-    shown: _LogReader | None = None
+    shown: LogReader | None = None
     while True:
         with reading(database) as session:
             over = State(store.job(session, job).state) not in LIVE
         path = settings.job_log(job)
         if path.exists():
             if shown is None or shown.path != path:
-                shown = _LogReader(path)
+                shown = LogReader(path)
             for text in shown.new():
                 typer.echo(printable(text), nl=False)
         if over or not follow:
@@ -251,23 +270,6 @@ def logs(
         time.sleep(FOLLOW_SECONDS)
     if shown is None:
         typer.echo(f"job {job} has no log yet", err=True)
-
-
-class _LogReader:
-    """Reads what is added to a log, never more than a piece of it at once."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._offset = 0
-        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-
-    def new(self) -> Iterator[str]:
-        """The text that came since last time, in pieces."""
-        with self.path.open("rb") as file:
-            file.seek(self._offset)
-            while data := file.read(CHUNK_BYTES):
-                self._offset += len(data)
-                yield self._decoder.decode(data)
 
 
 def _note(row: JobRow) -> str:

@@ -13,23 +13,28 @@ SPELLING = re.compile(r"-{1,2}[A-Za-z0-9][A-Za-z0-9_.-]*")
 REMOVED = "the argument has been removed"
 BRACKETED = re.compile(r"^[\[{<]([a-z0-9_+-]+(?:[|,][a-z0-9_+-]+)+)[\]}>]")
 LISTED = re.compile(r"^[a-z0-9_-]+(?:,[a-z0-9_-]+)+$")
+LEVEL = re.compile(r"(?:^| )- ([0-9]{1,2}): ([a-z]{1,20})(?= |$)", re.ASCII)
+VERBOSITY = frozenset({"-lv", "--verbosity", "--log-verbosity"})
 ALLOWED = re.compile(r"allowed values: ([a-z0-9_.+-]+(?:, +[a-z0-9_.+-]+)*)")
 
 
 def read_help(text: str) -> Flags:
-    """Spellings, allowed values and removed spellings of a `--help` text."""
+    """Spellings, allowed values, removed spellings and log levels of a `--help` text."""
     names: set[str] = set()
     removed: set[str] = set()
     choices: dict[str, tuple[str, ...]] = {}
+    levels: dict[str, str] = {}
     for spellings, hint, words in _options(text[:LONGEST_HELP]):
         if REMOVED in words:
             removed.update(spellings)
             continue
         names.update(spellings)
+        if VERBOSITY.intersection(spellings):
+            levels.update((word, number) for number, word in LEVEL.findall(words))
         values = _values(hint, words)
         if values:
             choices.update(dict.fromkeys(spellings, values))
-    return Flags(frozenset(names), choices, frozenset(removed - names))
+    return Flags(frozenset(names), choices, frozenset(removed - names), levels)
 
 
 def _options(text: str) -> Iterator[tuple[list[str], str, str]]:

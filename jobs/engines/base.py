@@ -12,10 +12,12 @@ from jobs.model import (
     Arrival,
     Blame,
     BootFacts,
+    BootMemory,
     BuildTarget,
     Effective,
     FailureRule,
     Flags,
+    Layout,
     Measurement,
     Request,
     Revision,
@@ -135,6 +137,19 @@ def intents(launch: Launch) -> Intents:
     return Intents(int(batch), int(ubatch), kv, str(flash_attention))
 
 
+def layout(launch: Launch) -> Layout:
+    """What decides the memory of this start; raises as `intents`."""
+    asked = intents(launch)
+    return Layout(
+        context_tokens=launch.context_tokens,
+        batch=asked.batch,
+        ubatch=asked.ubatch,
+        cache_key=asked.kv,
+        cache_value=asked.kv,
+        gpu_layers=launch.gpu_layers,
+    )
+
+
 class Engine(Protocol):
     """One module per family. `RECIPE` grows with each change to the build.
 
@@ -163,6 +178,9 @@ class Engine(Protocol):
 
     def read_log(self, text: str) -> BootFacts:
         """Facts of one boot from its log."""
+
+    def read_memory(self, text: str) -> BootMemory:
+        """What one boot's log says of its memory."""
 
     def read_settings(
         self, props: Mapping[str, Any], slots: Sequence[Mapping[str, Any]]

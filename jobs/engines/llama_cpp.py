@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from jobs.dialect import asking, failures, helptext, logs, measuring, settings
+from jobs.dialect import asking, failures, helptext, logs, measuring, memory_log, settings
 from jobs.engines.base import BuildPlaces, Launch, intents, unsupported
 from jobs.model import BuildTarget, FailureRule, Flags, Revision, Step
 
 request = asking.request
 measure = measuring.measure
 read_log = logs.read_log
+read_memory = memory_log.read_memory
 read_settings = settings.read_settings
 read_help = helptext.read_help
 
@@ -200,6 +201,7 @@ def launch(launch: Launch, flags: Flags) -> Step:
             *_needed(flags, ("--cache-type-v", "-ctv"), asked.kv, "kv"),
             *_offered(flags, ("--flash-attn", "-fa"), asked.flash_attention),
             *_load_mode(flags),
+            *_memory_lines(flags),
             *(word for names, value in FIXED for word in _offered(flags, names, value)),
             *(name for names in SWITCHES if (name := flags.first_of(*names))),
             *launch.flags,
@@ -241,6 +243,16 @@ def _load_mode(flags: Flags) -> tuple[str, ...]:
     loaded = _offered(flags, ("--load-mode",), "none")
     switch = flags.first_of("--no-mmap")
     return loaded or ((switch,) if switch else ())
+
+
+def _memory_lines(flags: Flags) -> tuple[str, ...]:
+    """Sizes of buffers in the log: newer builds tell them from the level `trace` on only.
+
+    Older ones tell them anyway, and their next level would log every token while it is measured.
+    """
+    name = flags.first_of("--verbosity", "--log-verbosity", "-lv")
+    level = flags.log_levels.get("trace")
+    return (name, level) if name and level else ()
 
 
 def _check_own_words(launch: Launch, flags: Flags) -> None:

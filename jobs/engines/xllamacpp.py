@@ -6,13 +6,14 @@ import json
 import re
 from collections.abc import Sequence
 
-from jobs.dialect import asking, failures, logs, measuring, settings
+from jobs.dialect import asking, failures, logs, measuring, memory_log, settings
 from jobs.engines.base import BuildPlaces, Launch, intents, unsupported
 from jobs.model import Blame, BuildTarget, FailureRule, Flags, Revision, Step
 
 request = asking.request
 measure = measuring.measure
 read_log = logs.read_log
+read_memory = memory_log.read_memory
 read_settings = settings.read_settings
 
 FAMILY = "xllamacpp"

@@ -17,6 +17,11 @@ KNOWN = frozenset(
     )
 )
 CONTAINERS = (list, set, tuple)
+TELLS_MEMORY = 4
+"""The level that tells sizes of buffers, once for each request more and never for a token.
+
+In releases without JSON logs the same number means debugging, which logs every token.
+"""
 
 
 class Refused(Exception):
@@ -98,6 +103,8 @@ def apply(params: Any, wanted: dict[str, Any]) -> None:
     if hasattr(params, "load_mode"):
         params.load_mode = member(params, "load_mode", "NONE")
     put(params, "use_mmap", False)
+    if hasattr(params, "log_json"):
+        put(params, "verbosity", TELLS_MEMORY)
 
 
 def main(arguments: list[str]) -> int:

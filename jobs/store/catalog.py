@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from sqlmodel import Session, col, select
 
 from jobs.errors import UsageError, did_you_mean
+from jobs.hub_weights import HubWeight
 from jobs.tables import EngineRow, EventRow, ModelFileRow, RevisionRow, RigRow, StackRow
 
 Row = TypeVar("Row", EngineRow, ModelFileRow, RigRow, StackRow)
@@ -223,6 +224,27 @@ def upsert_model_file(
             advice="another file needs another name: results are kept under this one",
         )
     return _upsert(session, ModelFileRow, name, now=now, values=values)
+
+
+def model_with(session: Session, sha256: str) -> ModelFileRow | None:
+    """A weight file with that digest; the same bytes under two names are one file."""
+    query = select(ModelFileRow).where(ModelFileRow.sha256 == sha256)
+    return session.exec(query.order_by(col(ModelFileRow.id)).limit(1)).first()
+
+
+def add_hub_file(session: Session, weight: HubWeight, *, now: datetime) -> ModelFileRow:
+    """A row for a weight of the hub; a name that is taken by other bytes gets the commit."""
+    names = set(session.exec(select(ModelFileRow.name)))
+    taken = weight.name in names
+    name = f"{weight.name}@{weight.commit[:12]}" if taken else weight.name
+    values = {
+        "model_class": weight.stem,
+        "sha256": weight.sha256,
+        "source": weight.source,
+        "size_bytes": weight.size_bytes,
+    }
+    row, _ = upsert_model_file(session, name, now=now, values=values)
+    return row
 
 
 def rigs(session: Session) -> list[RigRow]:

@@ -154,7 +154,7 @@ def fail(session: Session, held: Lease, failure: JobFailure, now: datetime, *, l
     row.advice = wire.plain(failure.advice)
     message = wire.plain(failure.detail or failure.message)[:MESSAGE_CHARS]
     if following.state is State.QUEUED:
-        _requeue(session, row, now + following.delay, message)
+        _requeue(session, row, now, message, wait=following.delay)
     elif following.state is State.BLOCKED:
         row.blocked_by, row.attempts = failure.failure_class, row.attempts - 1
         _let_go(row, State.BLOCKED, message)
@@ -171,12 +171,19 @@ def cancelled(session: Session, held: Lease, now: datetime) -> None:
     _end(session, row, State.CANCELLED, now, "cancelled while it ran")
 
 
-def release(session: Session, held: Lease, now: datetime, message: str) -> None:
-    """Give the job back unfinished; the attempt does not count."""
+def release(
+    session: Session,
+    held: Lease,
+    now: datetime,
+    message: str,
+    *,
+    wait: timedelta = timedelta(0),
+) -> None:
+    """Give the job back unfinished, due again after `wait`; the attempt does not count."""
     take_turn(session)
     row = _held(session, held)
     row.attempts -= 1
-    _requeue(session, row, now, message)
+    _requeue(session, row, now, wire.plain(message)[:MESSAGE_CHARS], wait=wait)
 
 
 def reap(session: Session, now: datetime, *, silence: timedelta, limit: int) -> list[int]:
@@ -218,12 +225,19 @@ def _let_go(row: JobRow, state: State, message: str) -> None:
     row.state, row.leased_by, row.beat_at, row.message = state.value, None, None, message
 
 
-def _requeue(session: Session, row: JobRow, due: datetime, message: str) -> None:
+def _requeue(
+    session: Session,
+    row: JobRow,
+    now: datetime,
+    message: str,
+    *,
+    wait: timedelta = timedelta(0),
+) -> None:
     if row.cancel_requested:
-        _end(session, row, State.CANCELLED, due, message)
+        _end(session, row, State.CANCELLED, now, message)
         return
     _let_go(row, State.QUEUED, message)
-    row.due_at = due
+    row.due_at = now + wait
     session.add(row)
 
 

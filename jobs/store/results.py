@@ -10,7 +10,7 @@ from typing import Any, cast
 from sqlmodel import Session, col, select
 
 from jobs.compare import BootRuns
-from jobs.model import Boot, Validity, Verdict
+from jobs.model import SILENT, Boot, Validity, Verdict
 from jobs.tables import BootRow, BuildRow, ResultRow, RevisionRow, SampleRow, VerdictRow
 
 
@@ -90,6 +90,8 @@ def _record_boot(session: Session, result_id: int, boot: Boot, now: datetime) ->
         props=dict(boot.props),
         slots=list(boot.slots),
         environment=dict(boot.environment),
+        layout=asdict(boot.layout) if boot.layout else None,
+        memory=asdict(boot.memory) if boot.memory and boot.memory != SILENT else None,
         started_at=boot.started_at or now,
     )
     session.add(row)

@@ -12,6 +12,7 @@ from jobs.store.source_states import source_states
 
 KEY, QUOTA, COOLDOWN, TOKEN = "source:", "quota:", "cooldown:", "token:"
 WELL, PARTLY, DEGRADED, NEEDS_TOKEN = "well", "partly", "degraded", "needs a token"
+GITHUB, HUB, HUB_PREFIX = "GitHub", "the model hub", "hf"
 TOKEN_ENDS_SOON = timedelta(days=14)
 
 
@@ -34,22 +35,31 @@ class SourceHealth:
 
 @dataclass(frozen=True)
 class Allowance:
-    """What is left of one of GitHub's quotas, as its last reply said, and when it is full again."""
+    """What is left of one quota, as the service's last reply said, and when it is full again."""
 
     bucket: str
     limit: int
     remaining: int
     reset_at: datetime
+    service: str = GITHUB
+
+
+@dataclass(frozen=True)
+class Wait:
+    """A service that is left alone for a time, and why."""
+
+    service: str
+    until: datetime
+    why: str
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """All sources that were looked at, the quotas, who waits for what, the token's last day."""
+    """All sources that were looked at, the quotas, who is left alone, the GitHub token's end."""
 
     sources: tuple[SourceHealth, ...] = ()
     quotas: tuple[Allowance, ...] = ()
-    waits_until: datetime | None = None
-    waits_why: str = ""
+    waits: tuple[Wait, ...] = ()
     token_ends_at: datetime | None = None
 
     @property
@@ -60,24 +70,34 @@ class Outlook:
 def outlook(session: Session) -> Outlook:
     """How things stand; where several tokens were used, what the one used last was told."""
     sources = source_states(session, KEY)
-    waits = [row for row in source_states(session, COOLDOWN).values() if row.retry_at]
-    wait = max(waits, key=lambda row: row.updated_at, default=None)
     tokens = source_states(session, TOKEN).values()
     token = max(tokens, key=lambda row: row.updated_at, default=None)
-    quotas: dict[str, SourceStateRow] = {}
-    for key, row in sorted(source_states(session, QUOTA).items(), key=lambda e: e[1].updated_at):
-        quotas[key.split(":")[2] if key.count(":") > 1 else "core"] = row
     return Outlook(
         sources=tuple(_source(key.removeprefix(KEY), row) for key, row in sorted(sources.items())),
         quotas=tuple(
-            Allowance(bucket, int(row.cursor["limit"]), int(row.cursor["remaining"]), row.retry_at)
-            for bucket, row in sorted(quotas.items())
-            if row.retry_at is not None
+            Allowance(
+                bucket, int(row.cursor["limit"]), int(row.cursor["remaining"]), reset_at, service
+            )
+            for (service, bucket), (row, reset_at) in _last(session, QUOTA).items()
         ),
-        waits_until=wait.retry_at if wait else None,
-        waits_why=str(wait.cursor.get("reason", "")) if wait else "",
+        waits=tuple(
+            Wait(service, until, str(row.cursor.get("reason", "")))
+            for (service, _), (row, until) in _last(session, COOLDOWN).items()
+        ),
         token_ends_at=_moment(token.cursor.get("ends_at")) if token else None,
     )
+
+
+def _last(session: Session, kind: str) -> dict[tuple[str, str], tuple[SourceStateRow, datetime]]:
+    """The row written last for each bucket of each service, with the moment it names."""
+    found: dict[tuple[str, str], tuple[SourceStateRow, datetime]] = {}
+    rows = source_states(session, kind)
+    for key, row in sorted(rows.items(), key=lambda each: each[1].updated_at):
+        words = key.removeprefix(kind).split(":")
+        service, words = (HUB, words[1:]) if words[0] == HUB_PREFIX else (GITHUB, words)
+        if row.retry_at is not None:
+            found[service, words[1] if len(words) > 1 else "core"] = row, row.retry_at
+    return dict(sorted(found.items()))
 
 
 def _source(name: str, row: SourceStateRow) -> SourceHealth:

@@ -17,9 +17,10 @@ from github3.structs import GitHubIterator
 from requests.adapters import HTTPAdapter
 
 from jobs import clock
+from jobs.addresses import checked_base
 from jobs.errors import UsageError
 from scout.github import graphql
-from scout.github.addresses import checked_base, leads_on
+from scout.github.addresses import leads_on
 from scout.github.answers import UNREADABLE, Answer, Kind, read_quota, read_token_end, sort
 
 API_VERSION = "2022-11-28"
@@ -115,7 +116,9 @@ class Client:
         now: Callable[[], datetime] = clock.now,
         read_seconds: float = READ_SECONDS,
     ) -> None:
-        self.base = checked_base(base)
+        self.base = checked_base(
+            base, setting="FORKSCOUT_GITHUB_API", key_setting="FORKSCOUT_GITHUB_TOKEN"
+        )
         self.anonymous = not token
         self.identity = hashlib.sha256(token.encode()).hexdigest()[:16] if token else ANONYMOUS
         self.token_ends_at: datetime | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import structlog
@@ -18,13 +18,10 @@ from scout.github.answers import Answer, Kind, advice_for, backoff_until
 from scout.github.base import Happening, Outcome, record
 from scout.github.desk import Desk
 from scout.github.visits import FOR_TOKENS_ONLY, SOURCES, Visit, visits_of
-from scout.health import fared
-from scout.watch import Trouble
+from scout.health import Tally, judge
 
 IDENTITY = "github_token"
 """How the token itself fares is kept and told like a source."""
-DEGRADED_AFTER = 3
-"""Rounds in a row in which a source had no answer at all before we say so."""
 ANONYMOUS_LIMIT = 60
 """The hourly quota of whoever has no token; with one it is in the thousands."""
 FORGET_AFTER = timedelta(days=45)
@@ -45,18 +42,6 @@ class Round:
     waiting: tuple[str, ...] = ()
     requests: int = 0
     remarks: tuple[str, ...] = ()
-
-
-@dataclass
-class _Tally:
-    """How one source fared in this round."""
-
-    good: int = 0
-    bad: int = 0
-    status: int | None = None
-    limited: bool = False
-    retry_at: datetime | None = None
-    reasons: list[str] = field(default_factory=list)
 
 
 def checked(source: str, *, besides: Collection[str] = ()) -> tuple[str, ...]:
@@ -88,7 +73,7 @@ def look_around(
     """
     before = desk.client.requests_made
     new: list[Happening] = []
-    tallies: dict[str, _Tally] = {}
+    tallies: dict[str, Tally] = {}
     waiting: dict[str, str] = {}
     notes: list[str] = []
     looked = 0
@@ -111,7 +96,7 @@ def look_around(
             if outcome.held:
                 waiting[source] = f"{outcome.held.reason} (until {outcome.held.until:%H:%M} UTC)"
                 break
-            _count(tallies.setdefault(source, _Tally()), visit, outcome)
+            _count(tallies.setdefault(source, Tally()), visit, outcome)
     for source, tally in tallies.items():
         new += _health(desk, source, tally)
         notes += tally.reasons
@@ -188,60 +173,31 @@ def _reschedule(
     state.failures, state.status, state.retry_at = 0, 200, now + pause
 
 
-def _count(tally: _Tally, visit: Visit, outcome: Outcome) -> None:
-    if outcome.failed is None:
+def _count(tally: Tally, visit: Visit, outcome: Outcome) -> None:
+    failed = outcome.failed
+    if failed is None:
         tally.good += 1
         return
-    tally.bad += 1
-    tally.status = outcome.failed.status
-    tally.limited = tally.limited or outcome.failed.limit is not None
-    tally.reasons.append(f"{visit.name}: {outcome.failed.reason}")
+    limited = failed.limit is not None
+    tally.fail(visit.name, failed.reason, status=failed.status, limited=limited)
 
 
-def _token_tally(limit: int) -> _Tally:
+def _token_tally(limit: int) -> Tally:
     """Whether GitHub takes the token at all: it may ignore one silently."""
     if limit > ANONYMOUS_LIMIT:
-        return _Tally(good=1)
-    reason = "GitHub: it counts us as anonymous, the token is not taken"
-    return _Tally(bad=1, limited=True, reasons=[reason])
+        return Tally(good=1)
+    reason = "it counts us as anonymous, the token is not taken"
+    tally = Tally()
+    tally.fail("GitHub", reason, status=None, limited=True)
+    return tally
 
 
-def _trouble(reason: str) -> Trouble:
-    place, _, why = reason.partition(": ")
-    return Trouble(place, why, advice_for(why))
-
-
-def _health(desk: Desk, source: str, tally: _Tally) -> tuple[Happening, ...]:
+def _health(desk: Desk, source: str, tally: Tally) -> tuple[Happening, ...]:
     """Tell when a source stops answering and when it answers again, once each."""
     now = desk.now()
     with writing(desk.database) as session:
         state = source_states.lock_source_state(session, f"source:{source}", now)
-        degraded = bool(state.cursor.get("degraded"))
-        silent = tally.bad > 0 and tally.good == 0
-        state.failures = state.failures + 1 if silent else 0
-        state.status = tally.status
-        worse = tally.limited or state.failures >= DEGRADED_AFTER
-        state.cursor = fared(
-            state.cursor,
-            [_trouble(reason) for reason in tally.reasons],
-            degraded=worse or (degraded and silent),
-            now=now,
-        )
-        if worse == degraded or (degraded and silent):
-            return ()
-        word = "degraded" if worse else "recovered"
-        why = tally.reasons[0].partition(": ")[2] if worse and tally.reasons else ""
-        retry_at = source_states.source_state(session, f"cooldown:{desk.client.identity}")
-        happening = Happening(
-            "source_degraded" if worse else "source_recovered",
-            f"src:{source}:{word}:{now:%Y-%m-%dT%H}",
-            f"{source} {word}" + (f": {why}" if why else ""),
-            {
-                "status": tally.status,
-                "retry_at": retry_at.retry_at.isoformat()
-                if worse and retry_at and retry_at.retry_at
-                else None,
-            },
-            now,
-        )
-        return record(session, [happening], source=source, repo=None, now=now)
+        cooling = source_states.source_state(session, f"cooldown:{desk.client.identity}")
+        retry_at = cooling.retry_at if cooling else None
+        told = judge(state, source, tally, advise=advice_for, retry_at=retry_at, now=now)
+        return record(session, told, source=source, repo=None, now=now)

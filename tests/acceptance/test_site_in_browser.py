@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import shutil
+import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import uvicorn
 from playwright.sync_api import Browser, sync_playwright
 from support.example import fill, write_log
 
 from jobs import db
 from jobs.config import Settings
+from web.app import create_app
 from web.export import export
 from web.site import site_of
 
@@ -111,4 +115,52 @@ def test_a_long_chain_is_drawn_inside_its_box(folder: Path, browser: Browser, wi
     marked = drawing.locator("g.shown")
     assert marked.count() == 1
     assert (marked.text_content() or "").split()[0] == "wide-39"
+    page.close()
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The live site of the example on loopback."""
+    settings = Settings(home=tmp_path_factory.mktemp("live") / "var", _env_file=None)
+    engine = db.open_database(settings)
+    fill(engine)
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(create_app(engine, settings), log_level="warning"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    server.should_exit = True
+    thread.join()
+    engine.dispose()
+
+
+@pytest.mark.needs("chromium")
+@pytest.mark.parametrize("width", [390, 1440])
+def test_a_wish_is_judged_without_scripts(live: str, browser: Browser, width: int) -> None:
+    """The form is filled in and sent; the answer stands above the table that explains it."""
+    page = browser.new_page(viewport={"width": width, "height": 900}, java_script_enabled=False)
+    page.goto(f"{live}/fit.html")
+    page.locator("[name=target]").select_option("Qwen3.6-27B:Q4_K_M")
+    page.locator("[name=engine]").select_option("beellama@0.1")
+    page.locator("[name=context]").fill("262144")
+    page.locator("[name=ubatch]").fill("256")
+    page.locator("[name=kv]").fill("turbo3")
+    page.get_by_role("button", name="Judge").click()
+    assert "fit.html?target=Qwen3.6-27B" in page.url
+    assert page.locator("#answer strong").inner_text().startswith("Fits: ")
+    assert page.get_by_role("region", name="What takes memory").is_visible()
+    assert page.locator("[name=kv]").input_value() == "turbo3"
+    body = page.locator("body").bounding_box()
+    assert body is not None
+    assert body["width"] <= width
+    page.close()
+
+
+@pytest.mark.needs("chromium")
+def test_an_odd_wish_is_one_sentence(live: str, browser: Browser) -> None:
+    """And what was typed is shown as text."""
+    page = browser.new_page(java_script_enabled=False)
+    page.goto(f"{live}/fit.html?target=%3Cb%3Ex%3C/b%3E")
+    assert page.get_by_role("heading", name="That cannot be done as asked").is_visible()
+    assert "'<b>x</b>' is no known model file" in page.locator(".lead").inner_text()
     page.close()

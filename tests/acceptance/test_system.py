@@ -36,6 +36,16 @@ def test_a_demo_ends_with_a_board_and_a_site(demo):
     assert demo.system.processes() == {}
 
 
+def test_a_demo_compares_the_real_servers_cache_with_the_estimate(demo):
+    """Its header and its log say the same of what the context takes."""
+    page = demo.system.settings.resolved_site / "fit.html"
+    text = page.read_text()
+    assert "xllamacpp with llama" in text
+    row = text.partition('<th scope="row">KV cache</th>')[2].partition("</tr>")[0]
+    assert "+0.0 %" in row
+    assert "not measured" not in row
+
+
 def test_a_second_demo_finds_nothing_new(system):
     """It says so, queues nothing, and takes seconds."""
     before = len(system.jobs())

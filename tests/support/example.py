@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Engine
+from support.fit_rows import fill_fit
 from support.fork_rows import fill_forks
 from support.rows import NOON, Rows
 
@@ -99,5 +100,6 @@ def fill(engine: Engine) -> dict[str, int]:
             "blocked": blocked,
             "failed": failed,
         }
+        fill_fit(rows, wheel, fork, HOSTILE)
         forks = fill_forks(rows, fork, evil)
         return forks | {name: row.id or 0 for name, row in named.items()}

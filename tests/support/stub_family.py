@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from jobs.dialect import asking, failures, logs, measuring, settings
+from jobs.dialect import asking, failures, logs, measuring, memory_log, settings
 from jobs.model import Flags, Step
 
 
@@ -27,6 +27,7 @@ class StubFamily:
     SPARSE_PATTERNS = ()
 
     read_log = staticmethod(logs.read_log)
+    read_memory = staticmethod(memory_log.read_memory)
     read_settings = staticmethod(settings.read_settings)
     request = staticmethod(asking.request)
     measure = staticmethod(measuring.measure)

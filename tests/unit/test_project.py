@@ -17,6 +17,7 @@ from jobs.config import Settings, env_example
 from jobs.scenarios import SCENARIOS
 from scout.events_cli import KINDS
 from scout.github.visits import SOURCES
+from scout.hub.rounds import SOURCES as HUB_SOURCES
 from scout.rounds import PARTS
 from scout.run_cli import SOURCE_HELP
 from web.api import v1
@@ -86,7 +87,7 @@ def test_tests_that_the_evidence_names_exist() -> None:
     assert [name for name in named if f"def {name}(" not in written] == []
 
 
-@pytest.mark.parametrize("name", [*PARTS, "github", *SOURCES])
+@pytest.mark.parametrize("name", [*PARTS, "github", *SOURCES, "hf", *HUB_SOURCES])
 def test_every_source_is_documented_and_offered(name: str) -> None:
     """In the guide to scouting, and in the help of the command that takes it."""
     assert f"`{name}`" in DOCS["docs/scouting.md"]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any
 
-from fastapi import APIRouter, HTTPException, Path, Query
+from fastapi import APIRouter, HTTPException, Path, Query, Request
 from fastapi.responses import PlainTextResponse, Response
 from pydantic import BeforeValidator
 from sqlalchemy import Engine
 
 from jobs import db
 from jobs.store import board, chains, overview, source_health
-from web import pages, plain
+from web import fit_site, pages, plain
 from web.logs import piece
 from web.site import Site
 
@@ -104,6 +104,17 @@ def router(engine: Engine, site: Site) -> APIRouter:
         if not found:
             raise HTTPException(404, "There is no engine of that name with a repository.")
         return StrictJson({"engine": site.clean(name), "chain": plain.plain(found, site.clean)})
+
+    @api.api_route("/fit", methods=READ)
+    def fit(request: Request) -> Response:
+        with db.reading(engine) as session:
+            asked = request.query_params.multi_items()
+            return StrictJson(fit_site.fit_json(session, asked, site.clean))
+
+    @api.api_route("/models", methods=READ)
+    def models() -> Response:
+        with db.reading(engine) as session:
+            return StrictJson({"models": fit_site.models_json(session, site.clean)})
 
     @api.api_route("/results/{result_id}", methods=READ)
     def result(result_id: Id) -> Response:

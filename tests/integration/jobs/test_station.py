@@ -13,7 +13,7 @@ from support.waiting import wait_for
 from support.work import request
 
 from jobs import clock, db
-from jobs.errors import JobFailure, Permanent, StaleLease, Transient
+from jobs.errors import JobFailure, Later, Permanent, StaleLease, Transient
 from jobs.model import Blame, Kind, State
 from jobs.station import is_settled, quiet_machine, reap, serve
 from jobs.store import catalog, fleet, leases, work
@@ -339,3 +339,17 @@ def test_the_system_is_settled_when_nothing_runs_by_itself(state):
     """Blocked jobs wait for a person or another job, and do not count."""
     assert is_settled({State.BLOCKED: 1, State.SUCCEEDED: 3})
     assert not is_settled({state: 1})
+
+
+def test_a_job_that_is_put_off_waits_for_its_time_and_loses_no_attempt(station):
+    """However often it happens."""
+    [number] = put(station, request("later"))
+    for _ in range(station.settings.max_attempts + 1):
+        with db.writing(station.database) as session:
+            due = work.job(session, number)
+            due.due_at = clock.now()
+            session.add(due)
+        assert serve(station, "build", ends_with(Later("not yet", wait_seconds=300))) == 1
+        found = row(station, number)
+        assert (found.state, found.attempts, found.message) == (State.QUEUED, 0, "not yet")
+        assert timedelta(seconds=290) < found.due_at - clock.now() <= timedelta(seconds=300)

@@ -14,7 +14,7 @@ from support.stub_family import StubFamily
 
 from jobs.control import Control
 from jobs.errors import JobFailure, Stopped
-from jobs.model import Blame, Flags, Step, Validity
+from jobs.model import SILENT, Blame, Flags, Layout, Step, Validity
 from jobs.scenarios import Scenario
 from workers.answers import Patience
 from workers.bench import run_bench
@@ -96,6 +96,8 @@ def test_an_honest_server_gives_a_warm_up_and_every_run(bench, endpoint):
     assert bench.kept == boots
     for boot in boots:
         assert boot.listener_is_child
+        assert boot.layout == Layout(2048, 2048, 512, "f16", "f16")
+        assert boot.memory == SILENT
         assert boot.effective.context_tokens == 2048
         assert boot.effective.build_info == "b0-stub"
         assert [(m.run, m.warmup) for m in boot.measurements] == [(0, True), (1, False), (2, False)]

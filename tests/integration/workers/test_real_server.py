@@ -13,12 +13,16 @@ from jobs.control import Control
 from jobs.engines import xllamacpp
 from jobs.engines.base import BuildPlaces
 from jobs.errors import JobFailure
+from jobs.fit.estimate import estimate
+from jobs.fit.setup import Card, Setup
+from jobs.fit.stored import shape_in
 from jobs.model import BuildTarget, Revision, Validity
 from jobs.scenarios import Scenario
 from workers.artifacts import tree_digest
 from workers.bench import run_bench
 from workers.bubblewrap import Bubblewrap
 from workers.flags import ask_help, flags_in
+from workers.headers import read_local
 from workers.plan import Place, Plan, interpreter_mounts, launcher_of
 from workers.sandbox import Limits, Mount
 from workers.steps import run_step
@@ -113,6 +117,27 @@ def test_the_real_server_is_measured_in_the_cage(artifact, weights, tmp_path):
     [boot] = bench(Bubblewrap(), artifact, weights, tmp_path, intent={"kv": "q8_0"})
     assert boot.listener_is_child
     assert {m.validity for m in boot.measurements} == {Validity.OK}
+
+
+def test_the_real_cache_is_as_large_as_the_header_lets_expect(artifact, weights, tmp_path):
+    """The log's own figure, kept with the boot, is the estimate's to the byte."""
+    [boot] = bench(Uncaged(), artifact, weights, tmp_path)
+    shape = shape_in(read_local([weights], check=lambda: None).shape)
+    layout = boot.layout
+    found = estimate(
+        Setup(
+            target=shape,
+            card=Card(total_bytes=0),
+            context=layout.context_tokens,
+            key=layout.cache_key,
+            value=layout.cache_value,
+            ubatch=layout.ubatch,
+        )
+    )
+    [cache] = [each for each in found.components if each.name == "KV cache"]
+    assert boot.memory.target.cache is not None
+    assert abs(boot.memory.target.cache - cache.loaded.likely) < 0.005 * 2**20
+    assert boot.memory.target.weights is None
 
 
 def test_a_model_that_is_none_fails_in_the_load(artifact, tmp_path):

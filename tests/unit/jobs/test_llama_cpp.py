@@ -175,3 +175,23 @@ def test_the_environment_is_no_way_round_the_flags():
         llama_cpp.launch(replace(LAUNCH, env={"LLAMA_ARG_HOST": "x"}), FLAGS)
     step = llama_cpp.launch(replace(LAUNCH, env={"GGML_SCHED_DEBUG": "1"}), FLAGS)
     assert step.env == {"GGML_SCHED_DEBUG": "1", "GGML_NO_BACKTRACE": "1"}
+
+
+VERBOSITY = """\
+-lv,   --verbosity, --log-verbosity N   Set the verbosity threshold. Values:
+                                         - 0: generic output
+                                         - 3: info
+                                         - 4: {fourth}
+                                        (default: 3)
+"""
+
+
+@pytest.mark.parametrize(("fourth", "words"), [("trace", ["--verbosity", "4"]), ("debug", [])])
+def test_sizes_of_buffers_are_asked_for_where_it_costs_nothing(fourth, words):
+    """At the level `trace`; where 4 means debugging, which logs every token, nothing is asked."""
+    levels = read_help(VERBOSITY.format(fourth=fourth))
+    assert levels.log_levels == {"generic": "0", "info": "3", fourth: "4"}
+    flags = replace(FLAGS, names=FLAGS.names | levels.names, log_levels=levels.log_levels)
+    argv = list(llama_cpp.launch(LAUNCH, flags).argv)
+    place = argv.index("--verbosity") if "--verbosity" in argv else len(argv)
+    assert argv[place : place + 2] == words

@@ -18,17 +18,18 @@ def test_the_token_shows_in_no_text_of_the_settings(monkeypatch: pytest.MonkeyPa
     assert "s3cret" not in shown + env_example()
 
 
+@pytest.mark.parametrize("name", ["GITHUB_TOKEN", "HF_TOKEN"])
 @pytest.mark.parametrize(
     "token", ["s3cret\ns3cret", "s3cret\r\nX-Evil: y", "s3cretÄ€", "s3cret s3cret", "s3cret\x7f"]
 )
 def test_a_token_that_fits_no_header_is_refused_unseen(
-    token: str, monkeypatch: pytest.MonkeyPatch
+    name: str, token: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The error names the variable; neither it nor its traceback holds the value."""
-    monkeypatch.setenv("FORKSCOUT_GITHUB_TOKEN", token)
+    monkeypatch.setenv(f"FORKSCOUT_{name}", token)
     with pytest.raises(ValidationError) as caught:
         Settings()
-    assert "FORKSCOUT_GITHUB_TOKEN: must be one line" in wrong_setting(caught.value)
+    assert f"FORKSCOUT_{name}: must be one line" in wrong_setting(caught.value)
     assert "s3cret" not in f"{caught.value} {caught.value!r}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jobs.errors import UsageError
+from jobs.hub_names import set_sha256
 from scout.reading import parse, shipped
 from scout.toml_lines import line_of
 from scout.watchlist import WatchList
@@ -92,9 +93,9 @@ def test_an_empty_list_watches_nothing() -> None:
 
 
 def test_words_of_later_releases_are_known_and_said() -> None:
-    """Hub watches, hub weights, drafters and ladders parse, and are told as not yet possible."""
+    """Hub weights, drafters and ladders parse, and are told as not yet possible."""
     notes = parse(GOOD + HUB, "list.toml").not_yet()
-    assert "author:spiritbuun is not watched yet" in notes
+    assert not any("author:spiritbuun" in note for note in notes)
     assert any("stack hub is not benchable yet: weights from the hub" in note for note in notes)
 
 
@@ -215,3 +216,75 @@ def test_windows_line_ends_are_read() -> None:
     text = GOOD.replace('trust = "auto"', "trust = 3").replace("\n", "\r\n")
     line = line_holding(text, "trust = 3")
     assert f"line {line}: " in refused(text).message
+
+
+SHARDS = ["1" * 64, "2" * 64]
+FROM_HUB = f"""
+[[model]]
+name = "hub:q4"
+repo = "unsloth/Qwen3.6-27B-GGUF"
+file = "sub/Q-00001-of-00002.gguf"
+revision = "{"c0ffee" + "0" * 34}"
+sha256 = "{set_sha256(SHARDS)}"
+shards = ["{SHARDS[0]}", "{SHARDS[1]}"]
+model_class = "qwen"
+"""
+
+
+def test_a_model_of_the_hub_can_be_benched() -> None:
+    """Repository, file and digest are enough; a commit pins it."""
+    text = GOOD.replace('target = "tiny:q4"', 'target = "hub:q4"') + FROM_HUB
+    watch = parse(text, "list.toml")
+    assert watch.models[1].repo == "unsloth/Qwen3.6-27B-GGUF"
+    assert watch.models[1].shards == tuple(SHARDS)
+    assert watch.not_yet() == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says", "advice"),
+    [
+        ("repo = ", "repos = ", "unknown key 'repos'", "'repo'"),
+        ("revision = ", "revison = ", "unknown key 'revison'", "'revision'"),
+        ('repo = "unsloth/', 'repo = "../', "is not an owner/repository", ""),
+        ('file = "sub/', 'file = "../', "is not the name of a .gguf file", ""),
+        ('revision = "c0ffee', 'revision = "main', "is not a commit", ""),
+        ('repo = "unsloth/Qwen3.6-27B-GGUF"\n', "", "either a package or a repo", "repo ="),
+        ('file = "sub/Q-00001-of-00002.gguf"\n', "", "'file' is missing", "add file"),
+        ("model_class", 'version = "1"\nmodel_class', "has no version", "leave version out"),
+        ("00001-of-00002", "00001-of-00003", "one of 3 files, 2 are named", "in order"),
+        (f', "{SHARDS[1]}"', "", "one of 2 files, 1 are named", "in order"),
+        (SHARDS[1], "3" * 64, "is not that of its shards", "write sha256 = "),
+    ],
+)
+def test_a_wrong_model_of_the_hub_is_named(old: str, new: str, says: str, advice: str) -> None:
+    """With its line and what would be right."""
+    assert old in FROM_HUB
+    text = GOOD + FROM_HUB.replace(old, new, 1)
+    fault = refused(text)
+    assert says in fault.detail
+    assert advice in fault.advice
+
+
+def test_a_package_takes_nothing_of_the_hub() -> None:
+    """Its version names the bytes."""
+    for key, value in (("file", '"a.gguf"'), ("revision", f'"{"a" * 40}"')):
+        wrong = f'version = "1.0"\n{key} = {value}'
+        assert f"a package has no {key}" in refused(GOOD.replace('version = "1.0"', wrong)).detail
+
+
+@pytest.mark.parametrize(
+    "watch",
+    [
+        "author:../x", "author:a/b", "repo:a", "repo:a/b/c", "base:a", "search:", "search: x",
+        "hub:a", "author:", "repo:a/..", "author:a b", "search:a\\nb",
+    ],
+)  # fmt: skip
+def test_places_of_the_hub_are_checked(watch: str) -> None:
+    """What is no author, repository, base or search of the hub is named with its line."""
+    assert "watch" in refused(f'[[models]]\nwatch = "{watch}"\n').detail
+
+
+def test_a_place_of_the_hub_is_named_once() -> None:
+    """Two entries of one place would hide the roles of one of them."""
+    text = '[[models]]\nwatch = "author:a"\n' * 2
+    assert "a second 'author:a'" in refused(text).detail

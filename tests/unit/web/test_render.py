@@ -13,7 +13,7 @@ from support.rows import NOON
 
 from jobs.model import Blame, State, Validity, VerdictKind
 from jobs.store.shown import Front, Queue, ShownEngine
-from jobs.store.source_health import Allowance, Outlook, SourceHealth
+from jobs.store.source_health import Allowance, Outlook, SourceHealth, Wait
 from web import pages, words
 from web.ranking import boards
 from web.redact import redact
@@ -187,11 +187,30 @@ def test_a_source_that_is_not_well_is_seen_on_two_pages() -> None:
     """Since when, why and what to do on the queue page, a line on the front page."""
     quota = Allowance("core", 5000, 4700, NOON + timedelta(minutes=9))
     well = SourceHealth("git", "well", NOON)
-    found = replace(QUEUE, outlook=Outlook((well, SICK), (quota,), token_ends_at=NOON))
+    wait = Wait("the model hub", NOON + timedelta(minutes=5), "its quota is used up")
+    over = Wait("GitHub", NOON, "it asked us to slow down")
+    outlook = Outlook((well, SICK), (quota,), (wait, over), token_ends_at=NOON)
+    found = replace(QUEUE, outlook=outlook)
     html = _html(pages.queue(found, now=NOON, silent_seconds=60))
     for text in ("github pulls", "degraded", "a/b: no answer", "2 other places", "renew the token",
-                 "core: 4700 of 5000 left", "nothing to do"):  # fmt: skip
+                 "core: 4700 of 5000 left", "nothing to do",
+                 "the model hub is left alone: its quota is used up"):  # fmt: skip
         assert text in html, text
+    assert "GitHub is left alone" not in html
     front = _html(pages.index(FRONT, (), found, now=NOON))
     assert "github pulls is degraded since" in front
     assert "is degraded" not in _html(pages.index(FRONT, (), QUEUE, now=NOON))
+
+
+def test_progress_in_bytes_is_read_in_larger_units() -> None:
+    """A download of a weight is told in GB, with its rate and the time left."""
+    progress = {
+        "phase": "download",
+        "done": 5.2e9,
+        "total": 17e9,
+        "unit": "B",
+        "note": "4 min left",
+    }
+    running = job(state=State.RUNNING, progress=progress)
+    text = _html(pages.queue(replace(QUEUE, running=(running,)), now=NOON, silent_seconds=45))
+    assert "download 5.2 GB of 17.0 GB, 4 min left" in text

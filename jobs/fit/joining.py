@@ -1,0 +1,65 @@
+"""From a header that was read to the shape that memory and pairing need; one function, pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from jobs.errors import Permanent
+from jobs.fit.shape import Shape, TensorBytes
+from jobs.fit.shape_reading import MOST_LAYERS, shape_of
+from jobs.gguf.facts import ModelFacts
+from jobs.gguf.header import ArrayValue, Header, Value
+
+
+def shape_from(header: Header, facts: ModelFacts, *, parts: Sequence[ModelFacts] = ()) -> Shape:
+    """The shape of a model from its header; `parts` are the facts of the other files of a set.
+
+    A list that the reader cut is filled up with its largest number: layers are then counted as the
+    widest there is, and the shape's notes say so.
+    """
+    cut: list[str] = []
+    keys = {name: _plain(name, value, cut) for name, value in header.keys.items()}
+    shape = shape_of(
+        keys,
+        tensors=_tensor_bytes(facts, parts),
+        vocabulary=facts.vocabulary_size,
+        tensor_count=facts.split.tensors if facts.split else facts.tensor_count,
+    )
+    own = [name for name in cut if name.startswith(f"{shape.architecture}.")]
+    notes = [f"the list {name[:60]!r} was cut: its largest number fills it up" for name in own]
+    if parts:
+        notes.append(f"a set of {len(parts) + 1} files")
+    return replace(shape, notes=tuple(notes))
+
+
+def _plain(name: str, value: Value, cut: list[str]) -> object:
+    if not isinstance(value, ArrayValue):
+        return value
+    items = list(value.items)
+    if not value.is_whole and all(isinstance(item, int) for item in items):
+        cut.append(name)
+        largest = max((int(item) for item in items), default=0)
+        is_truth = bool(items) and isinstance(items[0], bool)
+        rest = max(0, min(value.length, MOST_LAYERS) - len(items))
+        items += [False if is_truth else largest] * rest
+    return tuple(items)
+
+
+def _tensor_bytes(facts: ModelFacts, parts: Sequence[ModelFacts]) -> TensorBytes:
+    files = (facts, *parts)
+    places = [each.places for each in files if each.places is not None]
+    if len(places) == len(files) and not any(each.unmeasured for each in places):
+        return TensorBytes(
+            total=sum(each.total for each in places),
+            token_embedding=sum(each.token_embd for each in places),
+            has_output=any(each.output for each in places),
+        )
+    sizes = [each.data_bytes or each.size_bytes for each in files]
+    known = [size for size in sizes if size]
+    if len(known) != len(files):
+        raise Permanent(
+            "neither the sizes of the tensors nor the size of the file are known",
+            advice="Name a file on this machine, or a server that says how large it is.",
+        )
+    return TensorBytes(total=sum(known), whole=False)

@@ -1,0 +1,98 @@
+"""Names of files on the model hub and of the sets they come in; refuses what could mean a path."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jobs.errors import UsageError
+
+MAIN = "main"
+COMMIT = re.compile(r"[0-9a-f]{40}", re.ASCII)
+LONGEST_FILE_NAME = 300
+MOST_SHARDS = 512
+
+_REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
+_STEP = re.compile(r"[A-Za-z0-9_][\w.+=-]{0,199}", re.ASCII)
+_REVISION = re.compile(r"[A-Za-z0-9][\w./-]{0,99}", re.ASCII)
+_SHARD = re.compile(r"(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf", re.ASCII)
+_FORM = "write OWNER/REPOSITORY/FILE.gguf@REVISION"
+
+
+@dataclass(frozen=True)
+class HubPlace:
+    """One file of one repository at a commit, branch or tag."""
+
+    repo: str
+    file: str
+    revision: str = MAIN
+
+
+def checked_repo(text: str) -> str:
+    """The name of a repository; raises `ValueError`."""
+    if not _REPOSITORY.fullmatch(text) or ".." in text or "--" in text.partition("/")[0]:
+        raise ValueError(f"{text[:80]!r} is not an owner/repository of the hub")
+    return text
+
+
+def checked_file(text: str) -> str:
+    """The name of a weight file, folders included; raises `ValueError`."""
+    steps = text.split("/")
+    if (
+        not all(_STEP.fullmatch(step) for step in steps)
+        or len(text) > LONGEST_FILE_NAME
+        or not text.endswith(".gguf")
+    ):
+        raise ValueError(f"{text[:80]!r} is not the name of a .gguf file of the hub")
+    shard_files(text)
+    return text
+
+
+def checked_revision(text: str) -> str:
+    """A commit, branch or tag; raises `ValueError`."""
+    if not _REVISION.fullmatch(text) or ".." in text or "//" in text or text.endswith("/"):
+        raise ValueError(f"{text[:80]!r} is not a commit, branch or tag of the hub")
+    return text
+
+
+def checked_commit(text: str) -> str:
+    """A full commit; raises `ValueError`."""
+    if not COMMIT.fullmatch(text):
+        raise ValueError(f"{text[:80]!r} is not a commit of 40 lower-case hex digits")
+    return text
+
+
+def read_place(text: str) -> HubPlace:
+    """The place in `OWNER/REPOSITORY/FILE.gguf@REVISION`; without a revision it is `main`."""
+    place, at, revision = text.removeprefix("hf:").partition("@")
+    owner, _, rest = place.partition("/")
+    name, _, file = rest.partition("/")
+    try:
+        return HubPlace(
+            checked_repo(f"{owner}/{name}"),
+            checked_file(file),
+            checked_revision(revision) if at else MAIN,
+        )
+    except ValueError as error:
+        raise UsageError(str(error), advice=_FORM) from error
+
+
+def shard_files(file: str) -> tuple[str, ...]:
+    """All files of the set that this one belongs to, in order; itself where it stands alone.
+
+    Raises `ValueError` for a place that no set has.
+    """
+    found = _SHARD.fullmatch(file)
+    if found is None:
+        return (file,)
+    number, count = int(found["number"]), int(found["count"])
+    if not 1 <= number <= count <= MOST_SHARDS:
+        raise ValueError(f"{file[-80:]!r} is a file of no possible set")
+    return tuple(f"{found['stem']}-{at:05}-of-{count:05}.gguf" for at in range(1, count + 1))
+
+
+def set_sha256(shards: Sequence[str]) -> str:
+    """What identifies a set: the sha256 over its files' digests, one a line, in order."""
+    return hashlib.sha256("".join(f"{sha}\n" for sha in shards).encode()).hexdigest()

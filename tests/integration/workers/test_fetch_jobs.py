@@ -1,0 +1,190 @@
+"""The fetch job at a worker's desk: put off, shown, logged, cancelled; over both databases."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine
+from support.weights_hub import COMMIT, REPO, WeightsHub, sha256_of, status
+
+from jobs import clock, db, queue
+from jobs.config import Settings
+from jobs.errors import UsageError
+from jobs.model import Kind, State
+from jobs.station import Station, serve
+from jobs.store import catalog, work
+from jobs.submit import Desk, submit_fetch
+from jobs.tables import JobRow
+from workers.fetching import fetch_model
+
+FILE = "tiny-Q4_K_M.gguf"
+WEIGHTS = b"GGUF" + bytes(range(256)) * 8000
+HANDLERS = {Kind.FETCH_MODEL: fetch_model}
+PLACE = f"{REPO}/{FILE}@{COMMIT}"
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[WeightsHub]:
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.setenv(name, "127.0.0.1,localhost")
+    with WeightsHub({FILE: WEIGHTS}) as server:
+        yield server
+
+
+@pytest.fixture
+def station(database: Engine, hub: WeightsHub, tmp_path: Path) -> Iterator[Station]:
+    settings = Settings(
+        home=tmp_path / "home",
+        broker_url=f"redis+socket://{tmp_path / 'nobody.sock'}",
+        hf_endpoint=hub.url,
+        min_free_bytes=0,
+        control_seconds=0.05,
+        heartbeat_seconds=0.2,
+    )
+    settings.prepare()
+    app = queue.make_app(settings)
+    yield Station(settings=settings, database=database, app=app, name="w1")
+    app.close()
+
+
+def desk(station: Station) -> Desk:
+    return Desk(station.settings, station.database)
+
+
+def submitted(station: Station, place: str = PLACE) -> int:
+    job = submit_fetch(desk(station), place).last
+    assert job is not None
+    assert job.id is not None
+    return job.id
+
+
+def row(station: Station, job_id: int) -> JobRow:
+    with db.reading(station.database) as session:
+        return work.job(session, job_id)
+
+
+def test_a_submitted_file_is_fetched_once(station: Station) -> None:
+    """The job says what it did, its log too; the same wish afterwards needs no job."""
+    job_id = submitted(station)
+    assert submitted(station) == job_id
+    assert serve(station, "build", HANDLERS) == 1
+    done = row(station, job_id)
+    assert (done.state, done.title) == (State.SUCCEEDED, f"fetch {REPO}:{FILE}")
+    assert sha256_of(WEIGHTS)[:12] in done.message
+    log = station.settings.job_log(job_id).read_text()
+    assert f"fetch {FILE} of {REPO} at {COMMIT}" in log
+    assert "verified" in log
+    again = submit_fetch(desk(station), PLACE)
+    assert (again.jobs, again.done) == ((), 1)
+
+
+def test_a_quota_puts_the_job_into_the_queue_until_then(station: Station, hub: WeightsHub) -> None:
+    """No attempt is counted and the worker is free; when it is due it goes on."""
+    job_id = submitted(station)
+    hub.faults["resolve"] = [status(429, RateLimit='"resolvers";r=0;t=290')]
+    assert serve(station, "build", HANDLERS) == 1
+    waiting = row(station, job_id)
+    assert (waiting.state, waiting.attempts) == (State.QUEUED, 0)
+    assert "asks to wait 291 s" in waiting.message
+    wait = waiting.due_at - clock.now()
+    assert timedelta(seconds=280) < wait <= timedelta(seconds=291)
+    with db.writing(station.database) as session:
+        due = work.job(session, job_id)
+        due.due_at = clock.now()
+        session.add(due)
+    assert serve(station, "build", HANDLERS) == 1
+    assert row(station, job_id).state == State.SUCCEEDED
+
+
+def test_a_gated_file_fails_with_what_to_do(station: Station, hub: WeightsHub) -> None:
+    """It is not tried again by itself."""
+    job_id = submitted(station)
+    hub.faults["resolve"] = [status(403, X_Error_Code="GatedRepo")]
+    serve(station, "build", HANDLERS)
+    failed = row(station, job_id)
+    assert (failed.state, failed.failure_class) == (State.FAILED, "hub_gated")
+    assert "FORKSCOUT_HF_TOKEN" in failed.advice
+
+
+def test_a_cancel_keeps_the_part_and_a_retry_goes_on(station: Station, hub: WeightsHub) -> None:
+    """Progress shows bytes, rate and time left while it runs."""
+    hub.chunk_bytes, hub.pause_seconds = 4096, 0.01
+    job_id = submitted(station)
+    worker = threading.Thread(target=serve, args=(station, "build", HANDLERS))
+    worker.start()
+    deadline = time.monotonic() + 20
+    while "left" not in str(row(station, job_id).progress.get("note")):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    shown = row(station, job_id).progress
+    assert (shown["phase"], shown["unit"], shown["total"]) == ("download", "B", len(WEIGHTS))
+    assert "MB/s" in shown["note"]
+    with db.writing(station.database) as session:
+        work.cancel(session, job_id, clock.now())
+    began = time.monotonic()
+    worker.join()
+    assert time.monotonic() - began < 3
+    assert row(station, job_id).state == State.CANCELLED
+    hub.pause_seconds = 0.0
+    with db.writing(station.database) as session:
+        work.retry(session, job_id, clock.now())
+    serve(station, "build", HANDLERS)
+    assert row(station, job_id).state == State.SUCCEEDED
+
+
+def test_the_same_bytes_are_one_model(station: Station, hub: WeightsHub) -> None:
+    """A second name on the hub leads to the row of the first."""
+    hub.files["copy.gguf"] = WEIGHTS
+    assert submitted(station) == submitted(station, f"{REPO}/copy.gguf")
+    with db.reading(station.database) as session:
+        assert [model.name for model in catalog.model_files(session)] == [f"{REPO}:{FILE}"]
+
+
+def test_other_bytes_under_a_known_name_get_the_commit(station: Station, hub: WeightsHub) -> None:
+    """A replaced file is another model."""
+    submitted(station)
+    hub.files[FILE] = WEIGHTS + b"more"
+    submitted(station)
+    with db.reading(station.database) as session:
+        names = [model.name for model in catalog.model_files(session)]
+    assert names == [f"{REPO}:{FILE}", f"{REPO}:{FILE}@{COMMIT[:12]}"]
+
+
+@pytest.mark.parametrize(
+    ("place", "says"),
+    [
+        (f"{REPO}/tiny-Q4_K_S.gguf", "has no file"),
+        (f"{REPO}/README.md", "not the name of a .gguf"),
+        (f"{REPO}/../x.gguf", "not the name"),
+        (f"{REPO}/a-00001-of-00002.gguf", "of the set"),
+    ],
+)
+def test_a_wrong_wish_writes_nothing(
+    station: Station, hub: WeightsHub, place: str, says: str
+) -> None:
+    """It is a usage error with the nearest name."""
+    hub.files["a-00001-of-00002.gguf"] = WEIGHTS
+    with pytest.raises(UsageError, match=says):
+        submit_fetch(desk(station), place)
+    with db.reading(station.database) as session:
+        assert catalog.model_files(session) == []
+        assert work.jobs(session) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [(status(401), "not there, or it is private"), (status(404), "is gone")],
+)
+def test_a_refusal_of_the_hub_is_said_at_once(
+    station: Station, hub: WeightsHub, answer: Any, says: str
+) -> None:
+    """No job is queued that could only fail."""
+    hub.faults["api"] = [answer]
+    with pytest.raises(UsageError, match=says):
+        submit_fetch(desk(station), PLACE)

@@ -1,0 +1,60 @@
+"""Answers wishes from the database, for the page and the API; keeps nothing and reads no file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sqlmodel import Session
+
+from jobs.fit.lessons import Lesson, lessons
+from jobs.fit_answers import FitAnswer, answer, as_json
+from jobs.store import catalog, memories
+from web import fit_pages, plain
+from web.fit_wish import Asked, Wish, setup_of, wish_in
+from web.pages import Page
+
+
+def page(session: Session, asked: Asked | None) -> Page:
+    """The page; a form and its answer only where a live request asks."""
+    wish = wish_in(asked) if asked is not None else None
+    heard = memories.heard(session)
+    known = lessons(heard.boots)
+    given = _answer(wish, session, known) if wish and asked else None
+    return fit_pages.fit(
+        memories.known_models(session),
+        [row.name for row in catalog.engines(session)],
+        heard,
+        known=known,
+        wish=wish,
+        given=given,
+    )
+
+
+def fit_json(session: Session, asked: Asked, clean: Callable[[str], str]) -> Any:
+    """The answer of a wish for programs; raises UsageError for one that cannot be meant."""
+    given = _answer(wish_in(asked), session, lessons(memories.heard(session).boots))
+    return plain.plain(as_json(given), clean)
+
+
+def models_json(session: Session, clean: Callable[[str], str]) -> Any:
+    """Known model files; the shape stays with us, its facts go out."""
+    return [
+        {
+            "name": clean(model.name),
+            "role": clean(model.role),
+            "model_class": clean(model.model_class),
+            "quantisation": clean(model.quantisation),
+            "sha256": model.sha256,
+            "size_bytes": model.size_bytes,
+            "present": model.present,
+            "can_be_judged": model.shape is not None,
+            "fault": clean(model.fault),
+            "facts": plain.plain(model.facts, clean),
+        }
+        for model in memories.known_models(session)
+    ]
+
+
+def _answer(wish: Wish, session: Session, known: tuple[Lesson, ...]) -> FitAnswer:
+    return answer(setup_of(wish, session), None if wish.raw else known)
