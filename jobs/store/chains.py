@@ -35,6 +35,7 @@ MOST_SCORED = 2_000
 """Of more, only those closest by tier and stars are put in the order of their scores."""
 MOST_EVENTS = 20
 MOST_REVISIONS = 20
+MOST_DETAILS, LONGEST_DETAIL = 40, 120
 
 
 def found(session: Session, *, others: int = MOST_OTHERS) -> Forks:
@@ -114,7 +115,7 @@ def fork(session: Session, repository_id: int) -> ForkDetail | None:
         fork=shown,
         chain=chain_of(shown, everyone),
         events=tuple(
-            ShownEvent(each.kind, each.title, shown.engine, each.seen_at, shown.id)
+            ShownEvent(each.kind, each.title, shown.engine, each.seen_at, shown.id, _details(each))
             for each in events
         ),
         events_total=session.exec(select(func.count()).select_from(EventRow).where(mine)).one(),
@@ -122,6 +123,13 @@ def fork(session: Session, repository_id: int) -> ForkDetail | None:
         revisions_total=len(revisions),
         issues=_issues(session, forks.linked_issues(session, shown.full_name)),
     )
+
+
+def _details(event: EventRow) -> tuple[str, ...]:
+    """What a push made understood, as kind and name; else what its new patches say."""
+    facts = event.payload.get("facts") or {}
+    told = facts.get("new") or facts.get("subjects") or ()
+    return tuple(str(each)[:LONGEST_DETAIL] for each in told[:MOST_DETAILS])
 
 
 def chain_named(session: Session, engine: str) -> tuple[ShownFork, ...]:

@@ -197,13 +197,17 @@ class Queue:
 
 @dataclass(frozen=True)
 class ShownEvent:
-    """A sighting worth acting on; `fork_id` leads to the page of its repository."""
+    """A sighting worth acting on; `fork_id` leads to the page of its repository.
+
+    `details` are the names it brought, or the subjects of its patches, a bounded number of them.
+    """
 
     kind: str
     title: str
     engine: str | None
     seen_at: datetime
     fork_id: int | None = None
+    details: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -111,3 +111,26 @@ def test_news_lead_to_the_page_of_their_repository(database: Engine) -> None:
     assert found is not None
     assert (len(found.events), found.events_total) == (1, 1)
     assert engines == {"up": place, "wheel": None}
+
+
+def test_an_event_shows_what_it_brought(database: Engine) -> None:
+    """The names a push made understood come before its subjects; each is cut, and their number."""
+    with db.writing(database) as session:
+        rows = Rows(session)
+        engine = rows.engine(name="up")
+        place = watched(rows, "up", row=engine)
+        names = [f"flags:--{number}" for number in range(99)]
+        for key, facts in (
+            ("cap", {"new": names, "subjects": ["no"]}),
+            ("push", {"new": [], "subjects": ["x" * 999]}),
+            ("tag", {"tag": "b1"}),
+        ):
+            rows.event(engine, key=key, payload={"facts": facts})
+        rows.event(engine, key="release", payload={})
+    with db.reading(database) as session:
+        found = chains.fork(session, place)
+    assert found is not None
+    details = sorted((event.details for event in found.events), key=len)
+    assert details[:2] == [(), ()]
+    assert details[2] == ("x" * 120,)
+    assert details[3] == tuple(names[:40])

@@ -109,7 +109,7 @@ def test_hostile_text_is_text() -> None:
         description=HARM,
         standing=standing(branch=SCRIPT, problem=HARM),
     )
-    event = ShownEvent("fork_pushed", HARM, SCRIPT, NOON, evil.id)
+    event = ShownEvent("fork_pushed", HARM, SCRIPT, NOON, evil.id, (HARM, SCRIPT))
     page = fork_pages.fork(ForkDetail(evil, (UPSTREAM, evil), (event,), 30, (), 0), now=NOON)
     other = OtherFork(SCRIPT, HARM, 3, 1, None, True, "gone", HARM)
     for html in (_html(page), _html(fork_pages.forks(Forks((evil,), (other,), 9, ()), now=NOON))):
