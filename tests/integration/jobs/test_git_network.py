@@ -97,9 +97,13 @@ def test_contents_come_one_by_one_and_only_when_asked(
     head = repository.head
     places = [(head, "common/arg.cpp"), (head, "src"), (head, "missing")]
     assert list(git_contents.file_ids(network, places)) == [(head, "common/arg.cpp")]
-    assert not git_contents._is_here(network, repository.git("rev-parse", "HEAD:src/main.c").strip())
+    assert not git_contents._is_here(
+        network, repository.git("rev-parse", "HEAD:src/main.c").strip()
+    )
     assert git_contents.read_files(network, URL, places) == {(head, "common/arg.cpp"): "one"}
-    assert not git_contents._is_here(network, repository.git("rev-parse", "HEAD:src/main.c").strip())
+    assert not git_contents._is_here(
+        network, repository.git("rev-parse", "HEAD:src/main.c").strip()
+    )
 
 
 def test_a_server_without_filters_works_too(repository: Repository, network: Path) -> None:
