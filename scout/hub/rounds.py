@@ -10,7 +10,6 @@ import httpx
 import structlog
 from sqlmodel import Session
 
-from jobs.config import Settings
 from jobs.db import reading, writing
 from jobs.errors import UsageError, did_you_mean
 from jobs.sightings import HubRepositoryRow, SourceStateRow
@@ -31,7 +30,6 @@ LIST_PACE = timedelta(minutes=4)
 """Less than the schedule's default, or each second round would come a moment too early."""
 MOST_REPOSITORIES = 200
 """Repositories one round looks at; the rest is due in the next."""
-PUBLIC_HUB = Settings.model_fields["hf_endpoint"].default
 
 log = structlog.get_logger()
 
