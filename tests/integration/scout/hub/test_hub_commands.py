@@ -98,7 +98,7 @@ def test_one_repository_is_shown_whole(watched: HuggingFace) -> None:
     assert (shown["repo"], shown["state"]) == (NAME, "known")
     facts = {each["path"]: each["facts"] for each in shown["files"]}
     assert facts["x-DFlash-q8_0.gguf"]["arch"] == "dflash-draft"
-    assert "no sound GGUF" in run("models", "show", NAME).stdout
+    assert "instead of b'GGUF'" in run("models", "show", NAME).stdout
     with pytest.raises(UsageError, match="was found"):
         run("models", "show", "nobody/none")
 
