@@ -134,7 +134,7 @@ def asked(
                     )
                     return
                 here = _next(here, response.headers.get("location", ""))
-    except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
+    except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, UnicodeError) as error:
         raise Transient(
             f"the hub could not be read: {type(error).__name__} {str(error)[:200]}".strip(),
             advice="the job is tried again by itself; then look at the network",

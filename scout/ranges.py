@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import httpx
 
+from jobs.addresses import can_be_looked_up
 from jobs.errors import BadGguf, Permanent, ScoutError, Transient, UsageError
 from jobs.gguf.limits import FIRST_FETCH_BYTES
 from jobs.terminal import printable
@@ -185,6 +186,11 @@ class RangedFile:
                 f"{_host(self._url)} could not be read: {printable(str(fault))[:200]}",
                 advice="Check the address and the network, then try again.",
             ) from fault
+        except (httpx.InvalidURL, UnicodeError) as fault:
+            raise Permanent(
+                f"{_host(self._url)} leads to an address that is none: {_words(fault)}",
+                advice=_FETCH,
+            ) from fault
         raise Permanent(
             f"{_host(self._url)} redirects more than {MOST_REDIRECTS} times", advice=_FETCH
         )
@@ -199,6 +205,10 @@ def _host(url: httpx.URL) -> str:
     return printable(url.netloc.decode())[:100]
 
 
+def _words(fault: Exception) -> str:
+    return printable(str(fault))[:80]
+
+
 def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
     return url.scheme, url.host, url.port
 
@@ -206,9 +216,10 @@ def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
 def _checked(text: str) -> httpx.URL:
     try:
         url = httpx.URL(text)
+        host = url.host and url.raw_host.decode()
     except (httpx.InvalidURL, ValueError) as fault:
         raise UsageError(f"{text[:80]!r} is no address", advice=_ADDRESS) from fault
-    if url.scheme not in ("http", "https") or not url.host:
+    if url.scheme not in ("http", "https") or not host or not can_be_looked_up(host):
         raise UsageError(f"{text[:80]!r} is no address", advice=_ADDRESS)
     if url.userinfo:
         raise UsageError("an address must hold no name or password", advice=_ADDRESS)

@@ -201,7 +201,7 @@ class Client:
             if not url.startswith(f"{self.base}/"):
                 return Answer(Kind.NOT_KNOWN, reason="the hub leads to another host")
             with self._session().stream("GET", url, headers=self._headers) as response:
-                if response.is_redirect:
+                if response.has_redirect_location:
                     moved, url = True, str(response.url.join(response.headers["Location"]))
                     continue
                 return self._taken(response, most=most, moved=moved)

@@ -290,7 +290,17 @@ def test_a_moved_repository_is_followed(hub: WeightsHub, fetch: Bring, said: lis
 
 
 @pytest.mark.parametrize(
-    "location", ["", "ftp://x/y", "http://user:pw@localhost/x", "http://[bad", "/circle"]
+    "location",
+    [
+        "",
+        "ftp://x/y",
+        "http://user:pw@localhost/x",
+        "http://[bad",
+        "/circle",
+        "http://a..b/x",
+        "http://xn--a/x",
+        "http:\\\\localhost:5\\x",
+    ],
 )
 def test_a_redirect_to_nowhere_ends(hub: WeightsHub, fetch: Bring, location: str) -> None:
     """Addresses that are none, and circles, are passing faults."""

@@ -187,6 +187,7 @@ def test_gguf_says_what_the_hub_lacks(server: HuggingFace) -> None:
     ("name", "value", "says"),
     [
         ("ENDPOINT", "huggingface", "no address of an API"),
+        ("ENDPOINT", "https://a..b", "no address of an API"),
         ("ENDPOINT", "https://a:b@host", "a name or a password"),
         ("ENDPOINT", "http://hub.example", "in clear"),
     ],
