@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 import httpx
 
 from jobs.addresses import can_be_looked_up
+from jobs.deadline import answered_within
 from jobs.errors import BadGguf, Permanent, ScoutError, Transient, UsageError
 from jobs.gguf.limits import FIRST_FETCH_BYTES
 from jobs.terminal import printable
@@ -84,24 +84,11 @@ class RangedFile:
         return self._ask_in_time(offset, length)
 
     def _ask_in_time(self, offset: int, length: int) -> bytes:
-        """Ask in a thread that is left behind at the deadline: httpx limits each wait, not the sum
-        of them, and a server may send its headers in drops."""
-        got: list[bytes | BaseException] = []
-
-        def ask() -> None:
-            try:
-                got.append(self._ask(offset, length))
-            except BaseException as fault:  # raised again where it was asked for
-                got.append(fault)
-
-        asking = threading.Thread(target=ask, name="ranged request", daemon=True)
-        asking.start()
-        asking.join(max(self._deadline - self._now(), 0.0))
-        if not got:
-            raise self._too_slow()
-        if isinstance(got[0], BaseException):
-            raise got[0]
-        return got[0]
+        left = self._deadline - self._now()
+        try:
+            return answered_within(left, lambda: self._ask(offset, length), name="ranged request")
+        except TimeoutError as fault:
+            raise self._too_slow() from fault
 
     def _too_slow(self) -> Transient:
         return Transient(
