@@ -228,6 +228,12 @@ def _followed(url: httpx.URL, location: str) -> httpx.URL:
 
 def _refusal(answer: httpx.Response, url: httpx.URL) -> ScoutError:
     status = answer.status_code
+    if status in (401, 403) and answer.headers.get("X-Error-Code") == "GatedRepo":
+        return Permanent(
+            f"{_host(url)} answers {status}: {url.path[:100]!r} is gated",
+            advice="Accept the terms on its page, then set FORKSCOUT_HF_TOKEN to a token of that "
+            "account.",
+        )
     if status in (401, 403):
         return Permanent(
             f"{_host(url)} answers {status}: {url.path[:100]!r} is private, gated or not there",

@@ -19,6 +19,10 @@ from scout.hub.values import HubFile, Snapshot, read_snapshot
 _FILE = re.compile(r"hf:(?P<repo>[\w.-]+/[\w.-]+)/(?P<path>[^?#]+)", re.ASCII)
 _QUANT = re.compile(r"(?:hf:)?(?P<repo>[\w.-]+/[\w.-]+):(?P<quant>[\w.-]+)", re.ASCII)
 _FORM = "Write hf:OWNER/REPO/FILE.gguf or OWNER/REPO:QUANT."
+_CLOSED = {
+    Kind.GATED: "Accept the terms on its page, then set FORKSCOUT_HF_TOKEN.",
+    Kind.DISABLED: "Name another source of this model.",
+}
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,6 @@ def _refusal(answer: Answer, repo: str) -> Permanent | Transient | UsageError:
             advice="Check the name; for a private one set FORKSCOUT_HF_TOKEN.",
         )
     if answer.kind in (Kind.GATED, Kind.DISABLED):
-        return Permanent(f"{repo[:80]}: {answer.reason}", advice="Ask for access on its page.")
+        return Permanent(f"{repo[:80]}: {answer.reason}", advice=_CLOSED[answer.kind])
     why = answer.reason or "the hub told no files of it"
     return Transient(f"{repo[:80]}: {why}", advice="Try again later.")
