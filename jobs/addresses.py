@@ -24,6 +24,8 @@ def checked_base(base: str, *, setting: str, key_setting: str) -> str:
     except ValueError:
         parts, host = urlsplit(""), ""
     plain = re.fullmatch(r"[!-~]+", base) and not parts.query and not parts.fragment
+    if host and not can_be_looked_up(host):
+        host = ""
     if "@" in parts.netloc:
         raise UsageError(
             f"the address in {setting} holds a name or a password",
@@ -40,6 +42,15 @@ def checked_base(base: str, *, setting: str, key_setting: str) -> str:
             advice=f"Write https:// in {setting}; plain http is for this machine only.",
         )
     return base.rstrip("/")
+
+
+def can_be_looked_up(host: str) -> bool:
+    """Whether a host can be asked for at all: no label of it is empty or too long."""
+    try:
+        host.encode("idna")
+    except UnicodeError:
+        return False
+    return True
 
 
 def is_here(host: str) -> bool:

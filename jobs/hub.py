@@ -18,9 +18,10 @@ import httpx
 from pydantic import SecretStr
 
 from jobs.addresses import checked_base, fits_a_header
+from jobs.deadline import answered_within
 from jobs.errors import Transient, UsageError
 from jobs.hub_answers import refusal
-from jobs.hub_names import COMMIT, checked_repo
+from jobs.hub_names import COMMIT, checked_repo, is_below
 
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 30.0
@@ -28,6 +29,8 @@ ANSWER_SECONDS = 120.0
 MOST_REDIRECTS = 5
 ANSWER_LIMIT_BYTES = 32 * 2**20
 
+_AGAIN = "the job is tried again by itself"
+_LARGEST_SIZE_BYTES = 2**63
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
@@ -134,24 +137,42 @@ def asked(
                     )
                     return
                 here = _next(here, response.headers.get("location", ""))
-    except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
+    except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, UnicodeError) as error:
         raise Transient(
             f"the hub could not be read: {type(error).__name__} {str(error)[:200]}".strip(),
             advice="the job is tried again by itself; then look at the network",
         ) from error
-    raise Transient("the hub redirects in a circle", advice="the job is tried again by itself")
+    raise Transient("the hub redirects in a circle", advice=_AGAIN)
 
 
-def snapshot(hub: Hub, repo: str, revision: str, *, http: httpx.Client | None = None) -> Snapshot:
-    """The files of a repository at a revision, and the commit it stands for."""
+def snapshot(
+    hub: Hub,
+    repo: str,
+    revision: str,
+    *,
+    http: httpx.Client | None = None,
+    whole_seconds: float = ANSWER_SECONDS,
+) -> Snapshot:
+    """The files of a repository at a revision, and the commit it stands for.
+
+    Raises `Transient` where the whole answer takes longer than `whole_seconds`.
+    """
     url = hub.url("api", "models", *repo.split("/"), "revision", revision) + "?blobs=true"
     what = f"{repo} at {revision}"
     owned = http or client()
-    try:
+
+    def ask() -> bytes:
         with asked(owned, hub, url) as reply:
             if reply.status != 200:
                 raise refusal(reply.status, reply.headers, what=what, has_token=hub.has_token)
-            content = _bounded(reply)
+            return _bounded(reply, whole_seconds)
+
+    try:
+        content = answered_within(whole_seconds, ask, name="hub snapshot")
+    except TimeoutError as error:
+        raise Transient(
+            f"the hub's answer for {what} took more than {whole_seconds:g} seconds", advice=_AGAIN
+        ) from error
     finally:
         if http is None:
             owned.close()
@@ -160,19 +181,17 @@ def snapshot(hub: Hub, repo: str, revision: str, *, http: httpx.Client | None = 
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise Transient(
             f"the hub's answer for {what} is no description of a repository",
-            advice="the job is tried again by itself",
+            advice=_AGAIN,
         ) from error
 
 
-def _bounded(reply: Reply) -> bytes:
+def _bounded(reply: Reply, whole_seconds: float) -> bytes:
     content = bytearray()
-    deadline = time.monotonic() + ANSWER_SECONDS
+    deadline = time.monotonic() + whole_seconds
     for chunk in reply.chunks():
         content += chunk
         if len(content) > ANSWER_LIMIT_BYTES or time.monotonic() > deadline:
-            raise Transient(
-                "the hub's answer has no end", advice="the job is tried again by itself"
-            )
+            raise Transient("the hub's answer has no end", advice=_AGAIN)
     return bytes(content)
 
 
@@ -183,8 +202,8 @@ def _snapshot(data: Any, asked_repo: str) -> Snapshot:
     files = {}
     for entry in data["siblings"]:
         name, lfs = entry["rfilename"], entry.get("lfs") or {}
-        size, sha256 = lfs.get("size", entry.get("size")), lfs.get("sha256")
-        if not isinstance(name, str) or not isinstance(size, int | None) or size == 0:
+        size, sha256 = _size(lfs.get("size", entry.get("size"))), lfs.get("sha256")
+        if not isinstance(name, str) or not is_below(name) or size == 0:
             continue
         sound = isinstance(sha256, str) and _SHA256.fullmatch(sha256)
         files[name] = HubFile(name, size, sha256 if sound else None)
@@ -193,6 +212,17 @@ def _snapshot(data: Any, asked_repo: str) -> Snapshot:
     except (ValueError, TypeError):
         repo = asked_repo
     return Snapshot(repo, commit, files)
+
+
+def _size(said: Any) -> int | None:
+    """A size as the hub tells it; raises `ValueError` for what no file can have."""
+    if said is None:
+        return None
+    if isinstance(said, bool) or not isinstance(said, int):
+        raise ValueError("no size")
+    if not 0 <= said < _LARGEST_SIZE_BYTES:
+        raise ValueError("no size")
+    return said
 
 
 def _next(here: str, location: str) -> str:
@@ -205,7 +235,7 @@ def _next(here: str, location: str) -> str:
     if not location or parts is None or left_tls:
         raise Transient(
             "the hub redirects to no address we follow",
-            advice="the job is tried again by itself",
+            advice=_AGAIN,
         )
     return there
 

@@ -50,6 +50,11 @@ def checked_file(text: str) -> str:
     return text
 
 
+def is_below(path: str) -> bool:
+    """Whether a path stays inside its repository when it becomes part of an address."""
+    return all(step not in ("", ".", "..") for step in path.split("/"))
+
+
 def checked_revision(text: str) -> str:
     """A commit, branch or tag; raises `ValueError`."""
     if not _REVISION.fullmatch(text) or ".." in text or "//" in text or text.endswith("/"):

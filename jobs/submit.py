@@ -15,7 +15,7 @@ from jobs.config import Settings
 from jobs.db import reading, writing
 from jobs.dispatch import BenchWish
 from jobs.engines.registry import FAMILIES
-from jobs.errors import JobFailure, UsageError
+from jobs.errors import JobFailure, Later, Transient, UsageError
 from jobs.git_names import is_pull
 from jobs.git_refs import checked_ref
 from jobs.hub_names import read_place
@@ -26,6 +26,7 @@ from jobs.store import catalog, fleet, origins, work
 from jobs.tables import EngineRow, JobRow, RevisionRow
 
 ON_DEMAND = "asked for by hand"
+_AGAIN = "try again later; if it stays so, look at the network and at FORKSCOUT_HF_ENDPOINT"
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,13 @@ def submit_fetch(desk: Desk, place: str) -> Submitted:
         )
     except JobFailure as fault:
         raise UsageError(fault.detail, advice=fault.advice) from fault
+    except Later as fault:
+        advice = (
+            f"try again in {fault.wait_seconds:.0f} s; with FORKSCOUT_HF_TOKEN the quota is larger"
+        )
+        raise Later(fault.detail, wait_seconds=fault.wait_seconds, advice=advice) from fault
+    except Transient as fault:
+        raise Transient(fault.detail, advice=_AGAIN) from fault
     weight = hub_weight(found, wanted)
     with writing(desk.database) as session:
         model = catalog.model_with(session, weight.sha256) or catalog.add_hub_file(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import httpx
 
+from jobs.addresses import can_be_looked_up
+from jobs.deadline import answered_within
 from jobs.errors import BadGguf, Permanent, ScoutError, Transient, UsageError
 from jobs.gguf.limits import FIRST_FETCH_BYTES
 from jobs.terminal import printable
@@ -83,24 +84,11 @@ class RangedFile:
         return self._ask_in_time(offset, length)
 
     def _ask_in_time(self, offset: int, length: int) -> bytes:
-        """Ask in a thread that is left behind at the deadline: httpx limits each wait, not the sum
-        of them, and a server may send its headers in drops."""
-        got: list[bytes | BaseException] = []
-
-        def ask() -> None:
-            try:
-                got.append(self._ask(offset, length))
-            except BaseException as fault:  # raised again where it was asked for
-                got.append(fault)
-
-        asking = threading.Thread(target=ask, name="ranged request", daemon=True)
-        asking.start()
-        asking.join(max(self._deadline - self._now(), 0.0))
-        if not got:
-            raise self._too_slow()
-        if isinstance(got[0], BaseException):
-            raise got[0]
-        return got[0]
+        left = self._deadline - self._now()
+        try:
+            return answered_within(left, lambda: self._ask(offset, length), name="ranged request")
+        except TimeoutError as fault:
+            raise self._too_slow() from fault
 
     def _too_slow(self) -> Transient:
         return Transient(
@@ -185,6 +173,11 @@ class RangedFile:
                 f"{_host(self._url)} could not be read: {printable(str(fault))[:200]}",
                 advice="Check the address and the network, then try again.",
             ) from fault
+        except (httpx.InvalidURL, UnicodeError) as fault:
+            raise Permanent(
+                f"{_host(self._url)} leads to an address that is none: {_words(fault)}",
+                advice=_FETCH,
+            ) from fault
         raise Permanent(
             f"{_host(self._url)} redirects more than {MOST_REDIRECTS} times", advice=_FETCH
         )
@@ -199,6 +192,10 @@ def _host(url: httpx.URL) -> str:
     return printable(url.netloc.decode())[:100]
 
 
+def _words(fault: Exception) -> str:
+    return printable(str(fault))[:80]
+
+
 def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
     return url.scheme, url.host, url.port
 
@@ -206,9 +203,10 @@ def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
 def _checked(text: str) -> httpx.URL:
     try:
         url = httpx.URL(text)
+        host = url.host and url.raw_host.decode()
     except (httpx.InvalidURL, ValueError) as fault:
         raise UsageError(f"{text[:80]!r} is no address", advice=_ADDRESS) from fault
-    if url.scheme not in ("http", "https") or not url.host:
+    if url.scheme not in ("http", "https") or not host or not can_be_looked_up(host):
         raise UsageError(f"{text[:80]!r} is no address", advice=_ADDRESS)
     if url.userinfo:
         raise UsageError("an address must hold no name or password", advice=_ADDRESS)
@@ -230,6 +228,12 @@ def _followed(url: httpx.URL, location: str) -> httpx.URL:
 
 def _refusal(answer: httpx.Response, url: httpx.URL) -> ScoutError:
     status = answer.status_code
+    if status in (401, 403) and answer.headers.get("X-Error-Code") == "GatedRepo":
+        return Permanent(
+            f"{_host(url)} answers {status}: {url.path[:100]!r} is gated",
+            advice="Accept the terms on its page, then set FORKSCOUT_HF_TOKEN to a token of that "
+            "account.",
+        )
     if status in (401, 403):
         return Permanent(
             f"{_host(url)} answers {status}: {url.path[:100]!r} is private, gated or not there",

@@ -49,6 +49,43 @@ def _wrong(what: str, says: str) -> Transient:
 
 
 @dataclass(frozen=True)
+class LeastRate:
+    """The least that each stretch of waiting for a server must bring."""
+
+    seconds: float = 60.0
+    bytes_a_second: int = 10 * 1024
+
+
+LEAST_RATE = LeastRate()
+"""What no usable line stays below for a minute, and a server that drips on purpose does."""
+
+
+class Waiting:
+    """Time spent waiting for one file, whatever the number of answers, and what it brought.
+
+    Time in which nobody waits, as while a slow disk writes, does not count.
+    """
+
+    def __init__(self, least: LeastRate, what: str) -> None:
+        self._least, self._what = least, what
+        self._seconds, self._bytes = 0.0, 0
+
+    def note(self, seconds: float, *, gained_bytes: int) -> None:
+        """Raises `Transient` at the end of a stretch that brought too little."""
+        self._seconds += seconds
+        self._bytes += gained_bytes
+        if self._seconds < self._least.seconds:
+            return
+        if self._bytes < self._seconds * self._least.bytes_a_second:
+            raise Transient(
+                f"{self._what} comes too slowly: {self._bytes:,} bytes "
+                f"in {self._seconds:.0f} s of waiting",
+                advice=_AGAIN,
+            )
+        self._seconds, self._bytes = 0.0, 0
+
+
+@dataclass(frozen=True)
 class Pace:
     """How fast bytes have come since a moment of a monotonic clock."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import TypeVar, cast
 
 from jobs.control import Control
 from jobs.hub import Reply
+from workers.download_plan import Waiting
 
 POLL_SECONDS = 0.1
 CHUNKS_AHEAD = 16
@@ -49,9 +51,16 @@ def listening(control: Control, ask: Callable[[], T]) -> T:
 class Incoming:
     """Use it in a `with` block: the head first, then chunks until `End`."""
 
-    def __init__(self, ask: Callable[[], AbstractContextManager[Reply]], control: Control) -> None:
+    def __init__(
+        self,
+        ask: Callable[[], AbstractContextManager[Reply]],
+        control: Control,
+        *,
+        waiting: Waiting,
+    ) -> None:
         self._ask = ask
         self._control = control
+        self._waiting = waiting
         self._items: queue.Queue[Reply | bytes | End] = queue.Queue(CHUNKS_AHEAD)
         self._left = threading.Event()
         self._thread = threading.Thread(target=self._read, name="download", daemon=True)
@@ -67,11 +76,18 @@ class Incoming:
                 self._items.get_nowait()
 
     def next(self) -> Reply | bytes | End:
-        """What came next; raises `Stopped` within a moment of a cancel."""
+        """What came next; raises `Stopped` within a moment of a cancel, `Transient` for a drip."""
         while True:
             self._control.check()
+            began = time.monotonic()
+            item: Reply | bytes | End | None = None
             with contextlib.suppress(queue.Empty):
-                return self._items.get(timeout=POLL_SECONDS)
+                item = self._items.get(timeout=POLL_SECONDS)
+            if not isinstance(item, End):
+                gained = len(item) if isinstance(item, bytes) else 0
+                self._waiting.note(time.monotonic() - began, gained_bytes=gained)
+            if item is not None:
+                return item
 
     def _read(self) -> None:
         try:

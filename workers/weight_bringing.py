@@ -19,6 +19,7 @@ from jobs.model import Blame
 from jobs.store import weights as rows
 from jobs.tables import ModelFileRow
 from jobs.trees import remove
+from workers.download_plan import LEAST_RATE, LeastRate
 from workers.hub_stream import listening
 from workers.weight_downloads import Shard, Wanted, download, look_up, shards_of, wanted_of
 from workers.weight_store import Store, used
@@ -57,6 +58,7 @@ def bring(
     control: Control,
     log: Path | None,
     say: Callable[[str], None],
+    least_rate: LeastRate = LEAST_RATE,
 ) -> tuple[Path, ...]:
     """The verified files of a model, in order; a set is there whole or not at all."""
     store.root.mkdir(parents=True, exist_ok=True)
@@ -83,7 +85,10 @@ def bring(
     with store.alone_with([model.sha256, *wanted.digests]):
         found = _found(store, model.sha256, wanted, control)
         if not found:
-            _fetch(store, model.sha256, wanted, hub=hub, control=control, say=say)
+            _fetch(
+                store, model.sha256, wanted, hub=hub, control=control, say=say,
+                least_rate=least_rate,
+            )  # fmt: skip
             found = _paths(store, model.sha256, wanted)
         for path in found:
             used(path)
@@ -132,6 +137,7 @@ def _fetch(
     hub: Hub,
     control: Control,
     say: Callable[[str], None],
+    least_rate: LeastRate,
 ) -> None:
     with hubs.client() as http:
         control.report("ask the hub", note=wanted.repo)
@@ -150,6 +156,7 @@ def _fetch(
             block_bytes=store.block_bytes,
             room=partial(store.room_kept, keep={sha256, *wanted.digests}),
             http=http,
+            least_rate=least_rate,
         )
     if wanted.is_set:
         _join(store, sha256, _paths(store, sha256, wanted), shards)

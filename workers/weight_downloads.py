@@ -22,7 +22,14 @@ from jobs.hub import Hub, HubFile, Snapshot
 from jobs.hub_answers import failed, gone, refusal
 from jobs.hub_names import MAIN, set_sha256, shard_files
 from workers.download_parts import BLOCK_BYTES, Part
-from workers.download_plan import Pace, range_header, start_of
+from workers.download_plan import (
+    LEAST_RATE,
+    LeastRate,
+    Pace,
+    Waiting,
+    range_header,
+    start_of,
+)
 from workers.hub_stream import End, Incoming
 
 FRUITLESS = 3
@@ -120,6 +127,7 @@ def download(
     room: Callable[[int], AbstractContextManager[None]] = lambda _bytes: nullcontext(),
     block_bytes: int = BLOCK_BYTES,
     http: httpx.Client | None = None,
+    least_rate: LeastRate = LEAST_RATE,
 ) -> None:
     """Bring every file to `target_of(sha256)`; the caller holds the lock of each.
 
@@ -144,7 +152,8 @@ def download(
         told = _Telling(parts, control, say)
         for shard, part in zip(shards, parts, strict=True):
             url = hub.file_url(found.repo, found.commit, shard.file)
-            _fill(_Fetch(client, hub, url, shard, part, told, control))
+            waiting = Waiting(least_rate, f"{shard.file} of the hub")
+            _fill(_Fetch(client, hub, url, shard, part, told, control, waiting))
             part.finish(target_of(shard.sha256))
             say(f"{shard.file}: {shard.size_bytes:,} bytes, sha256 {shard.sha256} verified")
 
@@ -180,6 +189,7 @@ class _Fetch:
     part: Part
     told: _Telling
     control: Control
+    waiting: Waiting
 
 
 def _fill(fetch: _Fetch) -> None:
@@ -205,7 +215,9 @@ def _take(fetch: _Fetch) -> tuple[int | None, ScoutError | None]:
     what = f"{shard.file} of the hub"
     wish = range_header(part.offset, part.size_bytes)
     with Incoming(
-        lambda: hubs.asked(fetch.client, fetch.hub, fetch.url, wish), fetch.control
+        lambda: hubs.asked(fetch.client, fetch.hub, fetch.url, wish),
+        fetch.control,
+        waiting=fetch.waiting,
     ) as body:
         head = body.next()
         if isinstance(head, End):

@@ -81,9 +81,9 @@ def shape_named(session: Session, name: str, *, what: str) -> Shape:
     row = session.exec(select(ModelFileRow).where(ModelFileRow.name == name)).first()
     found = _known(row) if row else _found_there(session, name)
     if found is None:
-        known = [each.name for each in known_models(session)]
         raise UsageError(
-            f"the {what} {name[:80]!r} is no known model file", advice=did_you_mean(name, known)
+            f"the {what} {name[:80]!r} is no known model file",
+            advice=did_you_mean(name, _names(session)),
         )
     if found.shape is None:
         raise UsageError(
@@ -91,6 +91,14 @@ def shape_named(session: Session, name: str, *, what: str) -> Shape:
             advice="Choose a model whose header was read.",
         )
     return found.shape
+
+
+def _names(session: Session) -> list[str]:
+    """Names alone, so that a wrong one costs no reading of shapes."""
+    query = select(ModelFileRow.name).order_by(col(ModelFileRow.name)).limit(MOST_MODELS)
+    there = hub.shaped_names(session, limit=MOST_OF_HUB)
+    of_hub = [f"{HUB_FILE}{full_name}/{path}" for full_name, path in there]
+    return [*session.exec(query), *(name for name in of_hub if _can_be_typed(name))]
 
 
 def heard(session: Session) -> Heard:

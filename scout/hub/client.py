@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import threading
 import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -16,6 +15,7 @@ from urllib.parse import quote, urlencode
 import httpx2
 
 from jobs import clock
+from jobs.deadline import answered_within
 from jobs.errors import Transient
 from jobs.hub import checked_endpoint
 from scout.hub.answers import Answer, Kind, read_quota, sort
@@ -178,14 +178,11 @@ class Client:
         )
 
     def _in_time(self, ask: Callable[[], Answer]) -> Answer:
-        """Ask in a thread that is left behind in the end: each wait is limited, but not their sum,
-        and a server may send its headers in drops."""
-        got: list[Answer] = []
-        asking = threading.Thread(target=lambda: got.append(ask()), name="hub", daemon=True)
         self.requests_made += 1
-        asking.start()
-        asking.join(self._whole_seconds)
-        return got[0] if got else Answer(Kind.NOT_KNOWN, reason="the hub answered too slowly")
+        try:
+            return answered_within(self._whole_seconds, ask, name="hub")
+        except TimeoutError:
+            return Answer(Kind.NOT_KNOWN, reason="the hub answered too slowly")
 
     def _ask(self, url: str, *, most: int) -> Answer:
         try:
@@ -201,7 +198,7 @@ class Client:
             if not url.startswith(f"{self.base}/"):
                 return Answer(Kind.NOT_KNOWN, reason="the hub leads to another host")
             with self._session().stream("GET", url, headers=self._headers) as response:
-                if response.is_redirect:
+                if response.has_redirect_location:
                     moved, url = True, str(response.url.join(response.headers["Location"]))
                     continue
                 return self._taken(response, most=most, moved=moved)

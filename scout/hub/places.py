@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 
 from jobs.errors import Permanent, Transient, UsageError, did_you_mean
 from jobs.gguf.file_names import quant_label
+from jobs.hub_names import checked_repo, is_below
 from scout.hub.answers import Answer, Kind
 from scout.hub.client import Client
 from scout.hub.sets import Weights, is_calibration, is_gguf, is_projector, weights_of
@@ -17,6 +18,11 @@ from scout.hub.values import HubFile, Snapshot, read_snapshot
 
 _FILE = re.compile(r"hf:(?P<repo>[\w.-]+/[\w.-]+)/(?P<path>[^?#]+)", re.ASCII)
 _QUANT = re.compile(r"(?:hf:)?(?P<repo>[\w.-]+/[\w.-]+):(?P<quant>[\w.-]+)", re.ASCII)
+_FORM = "Write hf:OWNER/REPO/FILE.gguf or OWNER/REPO:QUANT."
+_CLOSED = {
+    Kind.GATED: "Accept the terms on its page, then set FORKSCOUT_HF_TOKEN.",
+    Kind.DISABLED: "Name another source of this model.",
+}
 
 
 @dataclass(frozen=True)
@@ -44,14 +50,20 @@ def locate(text: str, open_client: Callable[[], Client]) -> Located:
     if named is None:
         raise UsageError(
             f"{text[:80]!r} names no file of the hub",
-            advice="Write hf:OWNER/REPO/FILE.gguf or OWNER/REPO:QUANT.",
+            advice=_FORM,
         )
-    client, repo = open_client(), named["repo"]
+    words = named.groupdict()
+    try:
+        repo = checked_repo(named["repo"])
+    except ValueError as fault:
+        raise UsageError(str(fault), advice=_FORM) from fault
+    if not is_below(words.get("path", "file")):
+        raise UsageError(f"{words['path'][:80]!r} is no path in a repository", advice=_FORM)
+    client = open_client()
     answer = client.model(repo)
     snapshot = read_snapshot(answer.body) if answer.kind is Kind.PAGE else None
     if snapshot is None:
         raise _refusal(answer, repo)
-    words = named.groupdict()
     file = (
         _by_path(snapshot, words["path"])
         if "path" in words
@@ -115,6 +127,6 @@ def _refusal(answer: Answer, repo: str) -> Permanent | Transient | UsageError:
             advice="Check the name; for a private one set FORKSCOUT_HF_TOKEN.",
         )
     if answer.kind in (Kind.GATED, Kind.DISABLED):
-        return Permanent(f"{repo[:80]}: {answer.reason}", advice="Ask for access on its page.")
+        return Permanent(f"{repo[:80]}: {answer.reason}", advice=_CLOSED[answer.kind])
     why = answer.reason or "the hub told no files of it"
     return Transient(f"{repo[:80]}: {why}", advice="Try again later.")

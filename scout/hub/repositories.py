@@ -84,7 +84,8 @@ def look(desk: Desk, wanted: Wanted) -> Outcome:
 def _with_xet_hashes(desk: Desk, wanted: Wanted, snapshot: Snapshot) -> Snapshot | Answer:
     """The snapshot with what the tree of its commit adds, where that commit is news.
 
-    Two lists of one commit that tell different files mean that neither can be trusted yet.
+    Two lists of one commit that tell different files mean that neither can be trusted yet. A tree
+    with more pages than we ask for is compared as far as it was read.
     """
     listed = snapshot.listed
     if wanted.repository_id is None or wanted.baseline_sha:
@@ -94,20 +95,23 @@ def _with_xet_hashes(desk: Desk, wanted: Wanted, snapshot: Snapshot) -> Snapshot
         if row is None or row.sha == listed.sha:
             return snapshot
     found: dict[str, tuple[str, str]] = {}
+    is_whole = False
     page = desk.ask(lambda client: client.tree(listed.full_name, listed.sha), Tier.CHAIN)
     for _ in range(MOST_TREE_PAGES):
         if isinstance(page, Held) or page.kind is not Kind.PAGE:
             return snapshot
         found |= read_xet_hashes(page.body)
         next_url = page.next_url
+        is_whole = next_url is None
         if next_url is None:
             break
         page = desk.ask(lambda client, url=next_url: client.page(url), Tier.CHAIN)  # type: ignore[misc]
     large = {file.path: file.sha256 for file in snapshot.files if file.sha256}
-    if large != {path: sha256 for path, (sha256, _) in found.items()}:
+    told = {path: sha256 for path, (sha256, _) in found.items()}
+    if told.items() - large.items() or (is_whole and len(told) < len(large)):
         return Answer(Kind.NOT_KNOWN, 200, reason="its files changed while they were listed")
     files = [
-        replace(file, xet_hash=found[file.path][1]) if file.sha256 else file
+        replace(file, xet_hash=found[file.path][1]) if file.path in found else file
         for file in snapshot.files
     ]
     return Snapshot(listed, tuple(files))

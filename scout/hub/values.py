@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from jobs.hub_names import is_below
 from scout.github.texts import moment, number, part, plain
 
 FULL_NAME = re.compile(r"(?:[A-Za-z0-9][\w.-]{0,95}/)?[A-Za-z0-9_][\w.-]{0,95}", re.ASCII)
@@ -93,7 +94,8 @@ def base_models(tags: Iterable[str]) -> tuple[str, ...]:
 def read_snapshot(item: Any) -> Snapshot | None:
     """The repository with its files; None where one of them has no hash to be known by.
 
-    A path that is longer than any of ours is left out: it hides itself and nothing else.
+    A path that is longer than any of ours, or that leads out of its repository, is left out: it
+    hides itself and nothing else.
     """
     listed = read_listed(item)
     siblings = part(item, "siblings")
@@ -105,11 +107,14 @@ def read_snapshot(item: Any) -> Snapshot | None:
 
 
 def read_xet_hashes(items: Iterable[Any]) -> dict[str, tuple[str, str]]:
-    """By path: the sha256 of a large file as the tree tells it, and its xet hash."""
+    """By path: the sha256 of a large file as the tree tells it, and its xet hash.
+
+    The same paths are left out as in `read_snapshot`, or the two would never agree.
+    """
     found = {}
     for item in items:
         path, oid = part(item, "path"), part(item, "lfs", "oid")
-        if isinstance(path, str) and isinstance(oid, str):
+        if _is_path(path) and isinstance(oid, str):
             xet = part(item, "xetHash")
             found[path] = (oid, xet if _fits(_SHA256, xet) else "")
     return found
@@ -132,7 +137,7 @@ def _sibling(item: Any) -> HubFile | None:
 
 
 def _is_path(value: object) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= PATH_LENGTH
+    return isinstance(value, str) and len(value) <= PATH_LENGTH and is_below(value)
 
 
 def _fits(pattern: re.Pattern[str], value: object) -> bool:

@@ -157,9 +157,19 @@ def test_places_of_other_kinds(place):
     assert "https://" in caught.value.advice
 
 
-@pytest.mark.parametrize("place", ["http://", "https://user:secret@127.0.0.1/x", "http://[::1/x"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        "http://",
+        "https://user:secret@127.0.0.1/x",
+        "http://[::1/x",
+        "http://a..b/x.gguf",
+        "http://xn--a/x.gguf",
+        f"http://{'a' * 300}/x.gguf",
+    ],
+)
 def test_addresses_that_are_none(place):
-    """No host, or a password in it."""
+    """No host, none that could be asked for, or a password in it."""
     with pytest.raises(UsageError):
         read_model(place)
 
@@ -217,6 +227,13 @@ FAULTS = {
     "round and round": (answering(302, Location="/again"), Permanent, "more than 5 times"),
     "to nowhere": (answering(302), Permanent, "more than 5 times"),
     "to a file": (answering(302, Location="file:///etc/passwd"), Permanent, "no place"),
+    "to backslashes": (
+        answering(302, Location="http:\\\\localhost:5\\x"),
+        Permanent,
+        "address that is none",
+    ),
+    "to an empty label": (answering(302, Location="http://a..b/"), Permanent, "no place"),
+    "to no name": (answering(302, Location="http://xn--a/"), Permanent, "none|no place"),
     "to a secret": (answering(302, Location="http://a:b@127.0.0.1/"), Permanent, "no place"),
 }
 

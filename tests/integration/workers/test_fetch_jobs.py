@@ -15,7 +15,7 @@ from support.weights_hub import COMMIT, REPO, WeightsHub, sha256_of, status
 
 from jobs import clock, db, queue
 from jobs.config import Settings
-from jobs.errors import UsageError
+from jobs.errors import Transient, UsageError
 from jobs.model import Kind, State
 from jobs.station import Station, serve
 from jobs.store import catalog, work
@@ -188,3 +188,23 @@ def test_a_refusal_of_the_hub_is_said_at_once(
     hub.faults["api"] = [answer]
     with pytest.raises(UsageError, match=says):
         submit_fetch(desk(station), PLACE)
+
+
+@pytest.mark.parametrize(
+    ("answer", "advice"),
+    [
+        (status(500), "try again later"),
+        (status(200, b"[]"), "try again later"),
+        (status(302, Location="ftp://x"), "try again later"),
+        (status(429, Retry_After="17"), "try again in 17 s"),
+    ],
+)
+def test_a_passing_fault_tells_a_person_what_to_do(
+    station: Station, hub: WeightsHub, answer: Any, advice: str
+) -> None:
+    """There is no job yet that could be tried again by itself."""
+    hub.faults["api"] = [answer]
+    with pytest.raises(Transient) as caught:
+        submit_fetch(desk(station), PLACE)
+    assert caught.value.advice.startswith(advice)
+    assert "by itself" not in caught.value.advice

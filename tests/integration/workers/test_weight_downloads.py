@@ -16,10 +16,11 @@ from support.weights_hub import COMMIT, REPO, Handler, WeightsHub, sha256_of, st
 
 from jobs.control import Control
 from jobs.errors import JobFailure, Later, Stopped, Transient, UsageError
-from jobs.hub import Hub
+from jobs.hub import Hub, snapshot
 from jobs.hub_names import set_sha256, shard_files
 from jobs.model import Blame
 from jobs.tables import ModelFileRow
+from workers.download_plan import LEAST_RATE, LeastRate
 from workers.weight_bringing import bring
 from workers.weight_store import Store
 
@@ -62,6 +63,7 @@ def fetch(hub: WeightsHub, root: Path, tmp_path: Path, said: list[str]) -> Bring
         limits = {
             key: changes.pop(key) for key in ("budget_bytes", "min_free_bytes") if key in changes
         }
+        least_rate = changes.pop("least_rate", LEAST_RATE)
         store = Store(
             root,
             kept=set,
@@ -85,6 +87,7 @@ def fetch(hub: WeightsHub, root: Path, tmp_path: Path, said: list[str]) -> Bring
             control=control or Control(),
             log=None,
             say=said.append,
+            least_rate=least_rate,
         )
 
     return run
@@ -290,7 +293,17 @@ def test_a_moved_repository_is_followed(hub: WeightsHub, fetch: Bring, said: lis
 
 
 @pytest.mark.parametrize(
-    "location", ["", "ftp://x/y", "http://user:pw@localhost/x", "http://[bad", "/circle"]
+    "location",
+    [
+        "",
+        "ftp://x/y",
+        "http://user:pw@localhost/x",
+        "http://[bad",
+        "/circle",
+        "http://a..b/x",
+        "http://xn--a/x",
+        "http:\\\\localhost:5\\x",
+    ],
 )
 def test_a_redirect_to_nowhere_ends(hub: WeightsHub, fetch: Bring, location: str) -> None:
     """Addresses that are none, and circles, are passing faults."""
@@ -299,16 +312,31 @@ def test_a_redirect_to_nowhere_ends(hub: WeightsHub, fetch: Bring, location: str
         fetch()
 
 
+def sized(said: str) -> bytes:
+    """A description of one file with these words as its size."""
+    file = f'{{"rfilename": "{FILE}", "size": {said}}}'
+    return f'{{"sha": "{COMMIT}", "siblings": [{file}]}}'.encode()
+
+
 @pytest.mark.parametrize(
-    "body", [b"<html>", b"[]", b"{}", b'{"sha": "main", "siblings": []}', b"[" * 100_000]
+    "body",
+    [
+        b"<html>",
+        b"[]",
+        b"{}",
+        b'{"sha": "main", "siblings": []}',
+        b"[" * 100_000,
+        *(sized(said) for said in ("9" * 4000, "-5", "true", "NaN", "1e3", str(2**63), '"7"')),
+    ],
 )
 def test_a_strange_description_is_a_passing_fault(
     hub: WeightsHub, fetch: Bring, body: bytes
 ) -> None:
     """HTML with status 200 says nothing about the file."""
     hub.faults["api"] = [status(200, body)]
-    with pytest.raises(Transient, match="no description"):
+    with pytest.raises(Transient, match="no description") as caught:
         fetch()
+    assert len(caught.value.detail) < 200
 
 
 def test_no_room_is_known_before_a_byte_came(hub: WeightsHub, fetch: Bring, root: Path) -> None:
@@ -410,6 +438,63 @@ def test_a_cancel_ends_the_question_for_the_commit_too(hub: WeightsHub, fetch: B
         fetch(control=control)
     assert time.monotonic() - began < 1
     gate.set()
+
+
+def drips_its_head(handler: Handler) -> None:
+    """One byte of a header that has no end, and another."""
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nX: ")
+    for _ in range(400):
+        handler.wfile.write(b"a")
+        time.sleep(0.02)
+
+
+def drips_its_body(handler: Handler) -> None:
+    """A sound head, and byte after byte."""
+    handler.send_response(206)
+    handler.send_header("Content-Range", f"bytes 0-{len(WEIGHTS) - 1}/{len(WEIGHTS)}")
+    handler.send_header("Content-Length", str(len(WEIGHTS)))
+    handler.end_headers()
+    handler.close_connection = True
+    for byte in WEIGHTS[:400]:
+        handler.wfile.write(bytes([byte]))
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("part", ["resolve", "cdn"])
+@pytest.mark.parametrize("drips", [drips_its_head, drips_its_body])
+def test_a_server_that_drips_is_left(
+    hub: WeightsHub, fetch: Bring, part: str, drips: Callable[[Handler], None]
+) -> None:
+    """Each byte comes in time, the file would take years: the worker is given back."""
+    hub.faults[part] = [drips]
+    began = time.monotonic()
+    with pytest.raises(Transient, match="too slowly"):
+        fetch(least_rate=LeastRate(seconds=0.4))
+    assert time.monotonic() - began < 4
+    assert fetch()[0].read_bytes() == WEIGHTS
+
+
+def test_many_slow_answers_are_one_slow_file(hub: WeightsHub, fetch: Bring) -> None:
+    """A server that ends each answer after a little is not waited for again and again."""
+
+    def little(handler: Handler) -> None:
+        time.sleep(0.3)
+        handler.ranged(handler.file, length=70_000)
+
+    hub.faults["cdn"] = [little] * 50
+    with pytest.raises(Transient, match="too slowly"):
+        fetch(least_rate=LeastRate(seconds=0.5, bytes_a_second=1_000_000))
+    assert hub.count("cdn") < 5
+
+
+@pytest.mark.parametrize("drips", [drips_its_head, drips_its_body])
+def test_a_description_in_drops_is_left(hub: WeightsHub, drips: Callable[[Handler], None]) -> None:
+    """The question for the commit has one limit for all of its answer."""
+    hub.faults["api"] = [drips]
+    began = time.monotonic()
+    with pytest.raises(Transient):
+        snapshot(Hub(hub.url), REPO, COMMIT, whole_seconds=0.4)
+    assert time.monotonic() - began < 4
 
 
 @pytest.mark.parametrize("token", ["hf_\n", "hf_a b", "hf_\u00e9", "x" * 2000])

@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from jobs.errors import UsageError
 from scout.hub import news
 from scout.hub.answers import Kind, read_quota, sort
 from scout.hub.cards import MOST_REFS, drafter_config, engine_refs
-from scout.hub.places import is_hub_place
+from scout.hub.client import Client
+from scout.hub.places import is_hub_place, locate
 from scout.hub.sets import weights_of
 from scout.hub.values import HubFile, base_models, read_listed, read_snapshot
 
@@ -213,3 +215,14 @@ def test_a_strange_path_hides_only_itself() -> None:
     assert found is not None
     assert [each.path for each in found.files] == ["a.gguf"]
     assert read_snapshot({**GOOD, "siblings": [good, {"rfilename": "b.gguf"}]}) is None
+
+
+@pytest.mark.parametrize("place", ["hf:../../x.gguf", "hf:a/../x.gguf", "hf:a/b/../x.gguf"])
+def test_a_place_that_leads_out_of_its_repository_is_refused(place: str) -> None:
+    """The hub is not even asked."""
+
+    def unasked() -> Client:
+        raise AssertionError("the hub was asked")
+
+    with pytest.raises(UsageError):
+        locate(place, unasked)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jobs.errors import Transient
-from workers.download_plan import Pace, range_header, start_of
+from workers.download_plan import LeastRate, Pace, Waiting, range_header, start_of
 
 
 def start(status: int, offset: int = 100, size_bytes: int = 1000, **headers: str) -> int:
@@ -68,3 +68,15 @@ def test_another_length_is_refused() -> None:
 def test_pace_is_said_in_rounded_words(done: int, now: float, words: str) -> None:
     """Nothing is said before there is a rate."""
     assert Pace(0.0, 0).words(done=done, total=100_000_000, now=now) == words
+
+
+def test_a_minute_of_waiting_must_bring_something() -> None:
+    """Only waiting counts, and each stretch is judged alone."""
+    waiting = Waiting(LeastRate(seconds=60, bytes_a_second=100), "x")
+    waiting.note(59.9, gained_bytes=0)
+    waiting.note(0.1, gained_bytes=6_000)
+    waiting.note(0.0, gained_bytes=10**9)
+    waiting.note(59.0, gained_bytes=0)
+    waiting.note(1.0, gained_bytes=0)
+    with pytest.raises(Transient, match="too slowly: 5,999 bytes in 60 s"):
+        waiting.note(60.0, gained_bytes=5_999)

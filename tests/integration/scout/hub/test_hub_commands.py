@@ -178,6 +178,10 @@ def test_gguf_says_what_the_hub_lacks(server: HuggingFace) -> None:
     server.fail("/api/models/", status=503)
     with pytest.raises(Transient):
         run("gguf", f"{NAME}:Q4_K_M")
+    server.repos[NAME].gated = "auto"
+    with pytest.raises(Permanent, match="is gated") as caught:
+        run("gguf", f"hf:{NAME}/a-Q4_K_M.gguf")
+    assert "FORKSCOUT_HF_TOKEN" in caught.value.advice
     server.repos[NAME].disabled = True
     with pytest.raises(Permanent, match="disabled"):
         run("gguf", f"{NAME}:Q4_K_M")
@@ -187,6 +191,7 @@ def test_gguf_says_what_the_hub_lacks(server: HuggingFace) -> None:
     ("name", "value", "says"),
     [
         ("ENDPOINT", "huggingface", "no address of an API"),
+        ("ENDPOINT", "https://a..b", "no address of an API"),
         ("ENDPOINT", "https://a:b@host", "a name or a password"),
         ("ENDPOINT", "http://hub.example", "in clear"),
     ],

@@ -12,6 +12,7 @@ from support.hub_scene import HubScene
 
 from jobs.db import reading
 from jobs.store import source_states
+from scout.hub.repositories import MOST_TREE_PAGES
 
 LISTS, ONE = r"hub /api/models\?", r"hub /api/models/spiritbuun"
 WATCH = "author:spiritbuun"
@@ -209,7 +210,7 @@ def test_a_repository_without_hashes_is_not_known(known: HubScene) -> None:
 
 def test_hostile_names_are_data(known: HubScene) -> None:
     """Paths and tags of strangers reach no disk and no terminal as they are."""
-    path = "../../\x1b[31m..%2f" + "x" * 80 + "-Q4_K_M.gguf"
+    path = "..%2f/\x1b[31m..%2f" + "x" * 80 + "-Q4_K_M.gguf"
     known.hub.repos[NAME].tags = ["base_model:../../etc", "x\x00\u202ey", "a" * 5000]
     known.hub.push(NAME, {path: small()})
     known.look()
@@ -220,6 +221,33 @@ def test_hostile_names_are_data(known: HubScene) -> None:
     assert row.base_models == []
     assert all(len(tag) <= 120 and "\x00" not in tag for tag in row.tags)
     json.dumps(told.payload)
+
+
+@pytest.mark.parametrize(
+    "path", ["x" * 600 + ".gguf", "../../../etc/x-Q8_0.gguf", "/etc/x-Q8_0.gguf", "a/./x.gguf"]
+)
+def test_a_path_of_no_use_hides_itself_alone(known: HubScene, path: str) -> None:
+    """Too long, or out of its repository: its neighbours are told, and nobody asks for it."""
+    known.hub.push(NAME, {path: small(), "good-Q4_K_M.gguf": small()})
+    asked = len(known.hub.asked)
+    assert known.look().troubles == ()
+    assert known.event("target_published").payload["path"] == "good-Q4_K_M.gguf"
+    assert all("etc" not in each.path and "xxx" not in each.path
+               for each in known.hub.asked[asked:])  # fmt: skip
+    assert path not in known.files(known.only_id)
+
+
+def test_a_tree_of_more_pages_than_we_read_is_believed(
+    known: HubScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was read of it agrees, so the files are news, the unread ones without a xet hash."""
+    monkeypatch.setattr("support.hugging_face.PAGE_SIZE", 1)
+    names = [f"a{number:02}.gguf" for number in range(MOST_TREE_PAGES + 2)]
+    known.hub.push(NAME, {name: small() for name in names})
+    assert known.look().troubles == ()
+    files = known.files(known.only_id)
+    assert files[names[0]].xet_hash
+    assert not files[names[-1]].xet_hash
 
 
 def test_no_token_leaves_the_hub(known: HubScene) -> None:

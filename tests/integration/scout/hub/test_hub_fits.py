@@ -106,6 +106,25 @@ def test_files_of_the_hub_can_be_chosen_on_the_page(known: HubScene, tmp_path: P
         assert [each.name for each in memories.known_models(session)] == [name]
 
 
+def test_shapes_of_no_real_model_hold_nobody_up(known: HubScene) -> None:
+    """A header of thousands of layers is judged where it is named, and read for nobody else."""
+    deep = {"general.architecture": "llama", "llama.block_count": 4096,
+            "llama.attention.head_count": 32, "llama.embedding_length": 4096}  # fmt: skip
+    tensors = [("token_embd.weight", (4096, 8), files.F32)]
+    known.hub.push(
+        ONLY, {"deep-Q4_K_M.gguf": files.build(deep, tensors), "small-Q4_K_M.gguf": files.qwen36()}
+    )
+    known.look()
+    with reading(known.database) as session:
+        assert [each.name for each in memories.known_models(session)] == [
+            f"hf:{ONLY}/small-Q4_K_M.gguf"
+        ]
+        with pytest.raises(UsageError) as caught:
+            memories.shape_named(session, f"hf:{ONLY}/deep-Q4_K_S.gguf", what="target")
+        assert "deep-Q4_K_M.gguf" in caught.value.advice
+        assert len(memories.shape_named(session, f"hf:{ONLY}/deep-Q4_K_M.gguf", what="t").layers)
+
+
 def test_how_the_hub_fares_is_told_beside_the_other_sources(known: HubScene) -> None:
     """Its sources since when, why and what to do; its quota and its wait by its name."""
     spent = {"RateLimit": '"api";r=0;t=290', "RateLimit-Policy": '"fixed window";"api";q=500;w=300'}

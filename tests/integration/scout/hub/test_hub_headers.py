@@ -57,6 +57,10 @@ LASTING = {
     "expired": ({"status": 403, "body": b"expired"}, "403"),
     "no size": ({"headers": {"Content-Range": "bytes 0-65535/*"}}, "size"),
     "other size": ({"headers": {"Content-Range": "bytes 0-65535/99999999"}}, "promised"),
+    "to no address": (
+        {"status": 302, "headers": {"Location": "http:\\\\localhost:5\\x"}},
+        "address that is none",
+    ),
     "no model": ({"body": b"x" * 65536}, "GGUF"),
 }
 
