@@ -92,6 +92,12 @@ class Setup:
         object.__setattr__(self, "types", types)
 
     @property
+    def unsaid(self) -> tuple[str, ...]:
+        """Keys that the headers lack and without which no figure is the most it can be."""
+        files = (self.target,) if self.drafter is None else (self.target, self.drafter)
+        return tuple(f"{each.architecture[:40]}.{name}" for each in files for name in each.unsaid)
+
+    @property
     def cells(self) -> int:
         """Tokens that are laid out."""
         return padded_context(self.context)

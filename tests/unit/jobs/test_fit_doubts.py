@@ -15,9 +15,9 @@ from support.shapes import (
 )
 
 from jobs.errors import UsageError
-from jobs.fit.amounts import GIB, MIB, Band, mib, parse_amount
+from jobs.fit.amounts import GIB, MIB, Band, Basis, mib, parse_amount
 from jobs.fit.component import Component
-from jobs.fit.estimate import estimate, judge, largest_context
+from jobs.fit.estimate import Fit, estimate, judge, largest_context
 from jobs.fit.residuals import Residual, compare, corrected, error, learn
 from jobs.fit.setup import Card, Setup
 from jobs.fit.shape import Shape, TensorBytes
@@ -241,3 +241,52 @@ def test_the_copy_of_a_padded_head_is_padded() -> None:
     wish = plain(shape_of(keys, tensors=TensorBytes(1)), state=BEELLAMA, key="turbo3")
     copy = lines(replace(wish, value="turbo3"))["work copy"]
     assert copy.loaded.likely == 8192 * 2 * 2 * 8 * 128
+
+
+LISTED = "attention.head_count_kv of every layer"
+
+
+@pytest.mark.parametrize(
+    ("changes", "missing"),
+    [
+        ({"attention.head_count": None, "attention.head_count_kv": None}, "attention.head_count"),
+        ({"attention.head_count": 0, "attention.head_count_kv": 0}, "attention.head_count"),
+        ({"attention.head_count_kv": 0}, "attention.head_count_kv"),
+        ({"attention.head_count_kv": [8] * 3}, LISTED),
+        ({"embedding_length": 0, "attention.key_length": 128}, "embedding_length"),
+        ({"embedding_length": None, "attention.value_length": 128}, "attention.key_length"),
+    ],
+)
+def test_nothing_fits_surely_without_a_fact_that_memory_needs(
+    changes: dict[str, object], missing: str
+) -> None:
+    """It is too close to call, and the sentence, the line and a note name the fact."""
+    keys = {**LLAMA_8B, **{f"llama.{name}": value for name, value in changes.items()}}
+    sound = {name: value for name, value in keys.items() if value is not None}
+    shape = shape_of(sound, tensors=TensorBytes(1000))
+    found = estimate(plain(shape))
+    verdict = judge(found)
+    assert verdict.fit is Fit.TOO_CLOSE
+    assert f"llama.{missing}" in verdict.sentence
+    assert any(f"llama.{missing}" in note for note in found.notes)
+    assert lines(plain(shape))["KV cache"].basis is Basis.INFERRED
+    assert largest_context(plain(shape)) is None
+    tiny = plain(replace(shape, tensors=TensorBytes(30 * GIB)))
+    assert judge(estimate(tiny)).fit is Fit.DOES_NOT_FIT
+    beside = plain(llama_8b(), drafter=shape)
+    assert judge(estimate(beside)).fit is Fit.TOO_CLOSE
+
+
+def test_sound_shapes_leave_nothing_unsaid() -> None:
+    """A model of states alone has no heads, and a projector no layers of ours."""
+    states = {"mamba.ssm.inner_size": 128, "mamba.ssm.state_size": 16, "mamba.block_count": 2}
+    more = {"mamba.embedding_length": 64, "mamba.attention.head_count": 0}
+    mamba = shape_of({"general.architecture": "mamba", **states, **more}, tensors=TensorBytes(9))
+    for shape in (llama_8b(), qwen36(), gemma3_270m(), dflash_drafter(), mmproj(), mamba):
+        assert shape.unsaid == ()
+
+
+def test_a_header_that_was_cut_is_noted() -> None:
+    """What stands behind the tokenizer may still be a fact."""
+    cut = plain(replace(llama_8b(), keys_read=False))
+    assert any("read up to its tokenizer" in note for note in estimate(cut).notes)
