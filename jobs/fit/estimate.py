@@ -104,7 +104,7 @@ def largest_context(
     None where even one step does not fit, and where a header leaves the most open. The trained
     length bounds the search.
     """
-    if surely and setup.unsaid:
+    if setup.unsaid:
         return None
     most = min(setup.target.context_length or UNBOUNDED_CONTEXT, MOST_TOKENS)
 

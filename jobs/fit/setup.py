@@ -69,13 +69,14 @@ class Setup:
             ("context", self.context, MOST_TOKENS),
             ("batch", self.batch, MOST_BATCH),
             ("ubatch", self.ubatch, MOST_BATCH),
-            ("sequences", self.sequences, MOST_SEQUENCES),
-            ("drafter context", self.drafter_context or 1, MOST_TOKENS),
-            ("cross context", self.cross_context or 1, MOST_TOKENS),
+            ("parallel", self.sequences, MOST_SEQUENCES),
+            ("drafter context", self.drafter_context, MOST_TOKENS),
+            ("cross context", self.cross_context, MOST_TOKENS),
         ):
-            if not 1 <= value <= most:
+            if value is not None and not 1 <= value <= most:
+                unit = "slots" if name == "parallel" else "tokens"
                 raise UsageError(
-                    f"{name} {value} is out of range", advice=f"Give 1 to {most} tokens."
+                    f"{name} {value} is out of range", advice=f"Give 1 to {most} {unit}."
                 )
         if not self.target.layers:
             raise UsageError(

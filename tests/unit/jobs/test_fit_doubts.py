@@ -18,6 +18,7 @@ from jobs.errors import UsageError
 from jobs.fit.amounts import GIB, MIB, Band, Basis, mib, parse_amount
 from jobs.fit.component import Component
 from jobs.fit.estimate import Fit, estimate, judge, largest_context
+from jobs.fit.formats import asked_types
 from jobs.fit.residuals import Residual, compare, corrected, error, learn
 from jobs.fit.setup import Card, Setup
 from jobs.fit.shape import Shape, TensorBytes
@@ -290,3 +291,28 @@ def test_a_header_that_was_cut_is_noted() -> None:
     """What stands behind the tokenizer may still be a fact."""
     cut = plain(replace(llama_8b(), keys_read=False))
     assert any("read up to its tokenizer" in note for note in estimate(cut).notes)
+
+
+@pytest.mark.parametrize("text", ["", "/", "q8_0/", "/q8_0", "q8_0/f16/f16", "q8 0", "x" * 33])
+def test_half_a_pair_of_cache_types_is_refused(text: str) -> None:
+    """Whoever wrote a stroke meant a second type."""
+    with pytest.raises(UsageError, match="is no cache type"):
+        asked_types(text)
+    assert asked_types("q8_0") == ("q8_0", "q8_0")
+    assert asked_types("q8_0/turbo3") == ("q8_0", "turbo3")
+
+
+@pytest.mark.parametrize(
+    ("wish", "advice"),
+    [
+        ({"sequences": 0}, "Give 1 to 256 slots."),
+        ({"context": 0}, "Give 1 to 16777216 tokens."),
+        ({"drafter_context": 0}, "Give 1 to 16777216 tokens."),
+        ({"cross_context": 0}, "Give 1 to 16777216 tokens."),
+    ],
+)
+def test_a_count_out_of_range_is_refused_in_its_own_unit(wish: dict[str, int], advice: str) -> None:
+    """Slots are no tokens; nought is a count as well."""
+    with pytest.raises(UsageError, match="is out of range") as told:
+        plain(llama_8b(), **wish)
+    assert told.value.advice == advice
