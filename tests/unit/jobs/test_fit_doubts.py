@@ -23,6 +23,7 @@ from jobs.fit.residuals import Residual, compare, corrected, error, learn
 from jobs.fit.setup import Card, Setup
 from jobs.fit.shape import Shape, TensorBytes
 from jobs.fit.shape_reading import shape_of
+from jobs.fit_answers import answer
 from jobs.known_engines import state_named
 from jobs.model import BootMemory, MemoryLines
 
@@ -272,6 +273,7 @@ def test_nothing_fits_surely_without_a_fact_that_memory_needs(
     assert any(f"llama.{missing}" in note for note in found.notes)
     assert lines(plain(shape))["KV cache"].basis is Basis.INFERRED
     assert largest_context(plain(shape)) is None
+    assert answer(plain(shape)).sentence_of_largest == "largest context that fits: not known"
     tiny = plain(replace(shape, tensors=TensorBytes(30 * GIB)))
     assert judge(estimate(tiny)).fit is Fit.DOES_NOT_FIT
     beside = plain(llama_8b(), drafter=shape)
