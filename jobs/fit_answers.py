@@ -39,7 +39,7 @@ def answer(setup: Setup, known: Sequence[Lesson] | None = None) -> FitAnswer:
     found = replace(found, notes=tuple(notes))
     surely = largest_context(setup, correct=correct)
     likely = largest_context(setup, surely=False, correct=correct)
-    sentence = _largest_sentence(surely, likely)
+    sentence = _largest_sentence(surely, likely, known=not setup.unsaid)
     return FitAnswer(found, judge(found), surely, likely, taught, sentence)
 
 
@@ -82,7 +82,9 @@ def _obstacles(setup: Setup) -> list[str]:
     ]
 
 
-def _largest_sentence(surely: int | None, likely: int | None) -> str:
+def _largest_sentence(surely: int | None, likely: int | None, *, known: bool) -> str:
+    if not known:
+        return "largest context that fits: not known"
     if likely is None:
         return "largest context that fits: none"
     sure = "none" if surely is None else f"{surely} tokens"

@@ -103,6 +103,13 @@ def _target(target: Shape, state: EngineState, archs: frozenset[str] | None) -> 
         yield _no("target_role", f"the target is no model that runs alone: {name}")
         return
     yield _architecture(target.architecture, state, archs)
+    if not target.nextn_known:
+        yield _unknown(
+            "mtp_heads",
+            "whether the target has MTP heads inside was not read",
+            "the whole header of the target",
+        )
+        return
     if not target.nextn_layers:
         yield _yes("mtp_heads", "the target has no MTP heads inside")
         return

@@ -14,6 +14,7 @@ from rich.text import Text
 from jobs.config import Settings
 from jobs.fit.amounts import Band, mib, parse_amount
 from jobs.fit.estimate import Fit
+from jobs.fit.formats import asked_types
 from jobs.fit.setup import Card, Setup
 from jobs.fit_answers import FitAnswer, answer
 from jobs.fit_answers import as_json as fit_as_json
@@ -83,8 +84,7 @@ def fit(
     Example: forkscout fit --target Qwen3.6-27B-UD-Q3_K_XL.gguf --drafter dflash-q8_0.gguf
     --kv turbo3 --context 262144 --ubatch 256 --gpu 24GiB --engine beellama@v0.1.2
     """
-    key, _, value = kv.partition("/")
-    types = (key, value or key)
+    types = asked_types(kv)
     card = Card(
         total_bytes=parse_amount(gpu, what="the card"),
         reserve_bytes=parse_amount(reserve, what="the reserve") if reserve else None,

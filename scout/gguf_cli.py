@@ -34,7 +34,7 @@ def gguf(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON for programs")] = False,
 ) -> None:
-    """Show what a model file is, from its header alone; a server is asked for 64 KiB.
+    """Show what a model file is, from its header alone; 64 KiB of most files.
 
     Example: forkscout gguf https://host/Qwen3.6-27B-Q4_K_M.gguf --full
     """

@@ -10,6 +10,7 @@ from sqlmodel import Session
 
 from jobs.errors import UsageError, did_you_mean
 from jobs.fit.amounts import parse_amount
+from jobs.fit.formats import asked_types
 from jobs.fit.setup import Card, Setup
 from jobs.known_engines import ANY_ENGINE, EngineState, state_named
 from jobs.store import memories
@@ -20,7 +21,6 @@ Asked = Sequence[tuple[str, str]]
 LONGEST_VALUE = 200
 MOST_WORDS = 40
 _NUMBER = re.compile(r"[1-9][0-9]{0,8}", re.ASCII)
-_CACHE_TYPE = re.compile(r"[a-z0-9_]{1,32}(?:/[a-z0-9_]{1,32})?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -81,12 +81,7 @@ def setup_of(wish: Wish, session: Session) -> Setup:
     """The wish with its files looked up; raises UsageError for anything that cannot be meant."""
     if not wish.target:
         raise UsageError("no target is named", advice="Choose one of the known models.")
-    if not _CACHE_TYPE.fullmatch(wish.kv):
-        raise UsageError(
-            f"kv {_shown(wish.kv)} is no cache type", advice="Write q8_0, or q8_0/turbo3 for K/V."
-        )
-    key, _, value = wish.kv.partition("/")
-    types = (key, value or key)
+    types = asked_types(wish.kv)
     drafter = memories.shape_named(session, wish.drafter, what="drafter") if wish.drafter else None
     mmproj = memories.shape_named(session, wish.mmproj, what="projector") if wish.mmproj else None
     return Setup(

@@ -10,7 +10,7 @@ from typing import Any
 
 from jobs.dialect.wire import plain
 from jobs.errors import Permanent, Transient
-from jobs.fit.joining import shape_from
+from jobs.fit.joining import refuse_part, shape_from
 from jobs.fit.stored import facts_stored, shape_stored
 from jobs.gguf.facts import ModelFacts
 from jobs.gguf.header import Header
@@ -48,7 +48,7 @@ def read_local(paths: Sequence[Path], *, check: Callable[[], None]) -> HeaderRea
     try:
         header = _header(paths[0], check)
         facts = facts_of(header)
-        _refuse_part(facts, len(paths))
+        refuse_part(facts, len(paths))
         parts = [facts_of(_header(path, check)) for path in paths[1:]]
         shape = shape_from(header, facts, parts=parts)
         return HeaderRead(facts_stored(facts), shape_stored(shape))
@@ -69,9 +69,3 @@ def _header(path: Path, check: Callable[[], None]) -> Header:
             depth=Depth.FULL,
             check=check,
         )
-
-
-def _refuse_part(facts: ModelFacts, files: int) -> None:
-    count = facts.split.count if facts.split else None
-    if count is not None and count > 1 and count != files:
-        raise Permanent(f"the file is one of a set of {count}, of which {files} are here")

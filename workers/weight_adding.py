@@ -19,6 +19,7 @@ from jobs.errors import UsageError
 from jobs.store import catalog, weights
 from jobs.terminal import printable
 from workers.download_parts import take_room
+from workers.headers import read_local
 from workers.weight_bringing import store_of
 from workers.weights import digest_of
 
@@ -46,6 +47,7 @@ def add_file(settings: Settings, database: Engine, path: Path, *, name: str = ""
         )
     store = store_of(settings, database)
     size_bytes = _checked(path)
+    _refuse_unreadable(path)
     with tempfile.NamedTemporaryFile(prefix=".adding-", dir=store.root) as copy:
         with store.room_kept(size_bytes):
             take_room(copy.fileno(), size_bytes)
@@ -69,6 +71,20 @@ def add_file(settings: Settings, database: Engine, path: Path, *, name: str = ""
             row.present = True
             rows = [row]
         return Added(sha256, size_bytes, tuple(row.name for row in rows))
+
+
+def _refuse_unreadable(path: Path) -> None:
+    """Refuse a file of which no bench and no estimate could say what it is."""
+    fault = read_local([path], check=_never).fault
+    if fault:
+        raise UsageError(
+            f"{printable(str(path))[-120:]!r} is no model we can read: {fault}",
+            advice="name a whole .gguf file; `forkscout gguf PATH` shows what is in it",
+        )
+
+
+def _never() -> None:
+    """Nobody asks the reading to stop."""
 
 
 def _checked(path: Path) -> int:

@@ -97,7 +97,10 @@ def cache(setup: Setup) -> Component:
         notes.append("which layers slide is not in the header: all full is the most")
     elif setup.target.nextn_layers:
         notes.append(f"the least leaves out {setup.target.nextn_layers} MTP layers")
-    basis = Basis.FORMULA if band.width == 0 else Basis.INFERRED
+    if setup.target.unsaid:
+        notes.append(f"the header does not say {', '.join(setup.target.unsaid)}: the least")
+    sure = band.width == 0 and not setup.target.unsaid
+    basis = Basis.FORMULA if sure else Basis.INFERRED
     return constant("KV cache", band, basis, "; ".join(notes))
 
 

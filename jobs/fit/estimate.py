@@ -78,15 +78,21 @@ def estimate(setup: Setup) -> Estimate:
 
 
 def judge(found: Estimate) -> Judgement:
-    """Fits only if the most it can take fits what is surely usable; and the other way round."""
+    """Fits only if the most it can take fits what is surely usable; and the other way round.
+
+    Where a header leaves out what memory depends on, the most is not known and nothing fits surely.
+    """
     usable, need = found.setup.card.usable, found.filled
-    if need.high <= usable.low:
+    if need.high <= usable.low and not found.setup.unsaid:
         fit = Fit.FITS
     elif need.low > usable.high:
         fit = Fit.DOES_NOT_FIT
     else:
         fit = Fit.TOO_CLOSE
     deciding = _deciding(found, usable)
+    if fit is Fit.TOO_CLOSE and found.setup.unsaid:
+        words = f"too close to call: {_missing(found.setup)}"
+        return Judgement(fit, deciding.name, words, usable)
     return Judgement(fit, deciding.name, _sentence(fit, deciding, need, usable), usable)
 
 
@@ -95,8 +101,11 @@ def largest_context(
 ) -> int | None:
     """The largest context that fits, in steps of 256; `surely` at the worst, else likely.
 
-    None where even one step does not fit. The trained length bounds the search.
+    None where even one step does not fit, and where a header leaves the most open. The trained
+    length bounds the search.
     """
+    if setup.unsaid:
+        return None
     most = min(setup.target.context_length or UNBOUNDED_CONTEXT, MOST_TOKENS)
 
     def fits(steps: int) -> bool:
@@ -144,6 +153,11 @@ def _sentence(fit: Fit, deciding: Component, need: Band, usable: Band) -> str:
     return f"too close to call: {taken} of {room} usable, '{deciding.name}' decides"
 
 
+def _missing(setup: Setup) -> str:
+    names = ", ".join(setup.unsaid)
+    return f"the header does not say {names}, so what is counted is only the least"
+
+
 def _gib(size_bytes: int) -> str:
     return f"{size_bytes / GIB:.2f}"
 
@@ -155,6 +169,10 @@ def _notes(setup: Setup) -> list[str]:
         notes.append(f"the model was trained for {trained} tokens, {setup.context} are asked")
     if setup.cells != setup.context:
         notes.append(f"the context is laid out as {setup.cells} tokens")
+    if setup.unsaid:
+        notes.append(_missing(setup))
+    if not setup.target.keys_read:
+        notes.append("the header was read up to its tokenizer: what stands behind it is not known")
     notes.extend(setup.target.notes)
     notes.append("every layer on the card: a partial offload is not modelled")
     if not setup.target.vocabulary:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from jobs.errors import UsageError, did_you_mean
 from jobs.fit.shape import Layer
 from jobs.known_engines import STATES, EngineState
+from jobs.terminal import printable
+
+_TYPE = re.compile(r"\w{1,32}", re.ASCII)
 
 TURBO_HEAD = 128
 """turbo types lay a head out in blocks of 128 (src/llama-kv-cache.cpp of all three forks)."""
@@ -52,6 +56,17 @@ class CacheTypes:
     def both(self) -> tuple[str, str]:
         """Key and value type."""
         return self.key, self.value
+
+
+def asked_types(text: str) -> tuple[str, str]:
+    """Type of K and of V in `q8_0`, for both, or `q8_0/turbo3`; raises UsageError."""
+    key, stroke, value = text.partition("/")
+    if not _TYPE.fullmatch(key) or (stroke and not _TYPE.fullmatch(value)):
+        raise UsageError(
+            f"kv {printable(text)[:80]!r} is no cache type",
+            advice="Write q8_0, or q8_0/turbo3 for K/V.",
+        )
+    return key, value or key
 
 
 def cache_types(

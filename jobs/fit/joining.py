@@ -12,6 +12,26 @@ from jobs.gguf.facts import ModelFacts
 from jobs.gguf.header import ArrayValue, Header, Value
 
 
+def refuse_part(facts: ModelFacts, files: int) -> None:
+    """Raise Permanent where a file is one of a set of which not so many files are at hand."""
+    if facts.shard is not None and not facts.shard.is_possible:
+        raise Permanent(
+            f"its name says part {facts.shard.number} of {facts.shard.count}, which cannot be",
+            advice="Take the file from its author again; parts count from 00001.",
+        )
+    count = facts.split.count if facts.split else None
+    if count is not None and count > 1 and count != files:
+        raise Permanent(
+            f"the file is one of a set of {count}, of which {files} {_are(files)} at hand",
+            advice="Name the first file of the set, all under their own names "
+            "(NAME-00001-of-00003.gguf).",
+        )
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
 def shape_from(header: Header, facts: ModelFacts, *, parts: Sequence[ModelFacts] = ()) -> Shape:
     """The shape of a model from its header; `parts` are the facts of the other files of a set.
 
@@ -25,6 +45,7 @@ def shape_from(header: Header, facts: ModelFacts, *, parts: Sequence[ModelFacts]
         tensors=_tensor_bytes(facts, parts),
         vocabulary=facts.vocabulary_size,
         tensor_count=facts.split.tensors if facts.split else facts.tensor_count,
+        keys_read=header.has_all_keys,
     )
     own = [name for name in cut if name.startswith(f"{shape.architecture}.")]
     notes = [f"the list {name[:60]!r} was cut: its largest number fills it up" for name in own]

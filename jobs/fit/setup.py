@@ -69,13 +69,14 @@ class Setup:
             ("context", self.context, MOST_TOKENS),
             ("batch", self.batch, MOST_BATCH),
             ("ubatch", self.ubatch, MOST_BATCH),
-            ("sequences", self.sequences, MOST_SEQUENCES),
-            ("drafter context", self.drafter_context or 1, MOST_TOKENS),
-            ("cross context", self.cross_context or 1, MOST_TOKENS),
+            ("parallel", self.sequences, MOST_SEQUENCES),
+            ("drafter context", self.drafter_context, MOST_TOKENS),
+            ("cross context", self.cross_context, MOST_TOKENS),
         ):
-            if not 1 <= value <= most:
+            if value is not None and not 1 <= value <= most:
+                unit = "slots" if name == "parallel" else "tokens"
                 raise UsageError(
-                    f"{name} {value} is out of range", advice=f"Give 1 to {most} tokens."
+                    f"{name} {value} is out of range", advice=f"Give 1 to {most} {unit}."
                 )
         if not self.target.layers:
             raise UsageError(
@@ -90,6 +91,12 @@ class Setup:
             heads_kv=self.target.layers[0].heads_kv,
         )
         object.__setattr__(self, "types", types)
+
+    @property
+    def unsaid(self) -> tuple[str, ...]:
+        """Keys that the headers lack and without which no figure is the most it can be."""
+        files = (self.target,) if self.drafter is None else (self.target, self.drafter)
+        return tuple(f"{each.architecture[:40]}.{name}" for each in files for name in each.unsaid)
 
     @property
     def cells(self) -> int:

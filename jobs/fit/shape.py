@@ -65,7 +65,11 @@ class TensorBytes:
 
 @dataclass(frozen=True)
 class Shape:
-    """All that memory and pairing need of a model file; None is "the header does not say"."""
+    """All that memory and pairing need of a model file; None is "the header does not say".
+
+    `unsaid` names keys without which memory is only known from below. Where `keys_read` is False
+    reading stopped before the last key, and a fact that is not here may be behind it.
+    """
 
     architecture: str
     tensors: TensorBytes
@@ -86,6 +90,20 @@ class Shape:
     drafter: DrafterKeys | None = None
     projector: ProjectorKeys | None = None
     notes: tuple[str, ...] = ()
+    unsaid: tuple[str, ...] = ()
+    keys_read: bool = True
+
+    @property
+    def nextn_known(self) -> bool:
+        """Whether it is sure how many MTP layers are inside."""
+        return self.keys_read or self.nextn_layers > 0
+
+    @property
+    def can_be_paired(self) -> bool:
+        """Whether no key that was not read could change what it goes together with."""
+        if self.drafter is not None:
+            return self.keys_read or self.drafter.target_layers is not None
+        return self.nextn_known or self.projector is not None
 
     @property
     def heads_kv(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from jobs.errors import Permanent
 from jobs.fit.shape import (
@@ -41,8 +41,12 @@ def shape_of(
     tensors: TensorBytes,
     vocabulary: int | None = None,
     tensor_count: int | None = None,
+    keys_read: bool = True,
 ) -> Shape:
-    """The shape that a header's keys describe; raises Permanent where they cannot be meant."""
+    """The shape that a header's keys describe; raises Permanent where they cannot be meant.
+
+    `keys_read` is False where there may be more keys than these.
+    """
     architecture = keys.get("general.architecture")
     if not isinstance(architecture, str) or not architecture:
         raise Permanent(
@@ -88,9 +92,34 @@ def shape_of(
         nextn_layers=nextn,
         tensor_count=tensor_count,
         tokenizer=tokenizer if isinstance(tokenizer, str) else None,
-        drafter=_drafter(read),
+        drafter=_drafter(read, keys_read=keys_read),
         projector=_projector(read),
+        unsaid=tuple(_unsaid(read, blocks, layers, stateful=recurrent is not None)),
+        keys_read=keys_read,
     )
+
+
+def _unsaid(read: _Keys, blocks: int, layers: Sequence[Layer], *, stateful: bool) -> Iterator[str]:
+    """Keys that memory depends on and that are missing, zero or too short."""
+    if not blocks:
+        return
+    heads, kv = "attention.head_count", "attention.head_count_kv"
+    if not read.count("embedding_length"):
+        yield "embedding_length"
+    known = {name: read.each(name, blocks) for name in (heads, kv)}
+    attends = any(layer.kind not in (LayerKind.RECURRENT, LayerKind.NOTHING) for layer in layers)
+    short = [name for name, values in known.items() if 0 < len(values) < blocks]
+    if short:
+        yield from (f"{name} of every layer" for name in short)
+    elif not stateful and not any(known[kv] or known[heads]):
+        yield heads if not any(known[heads]) else kv
+    elif attends and not (known[kv] or known[heads]):
+        yield heads
+    else:
+        needs = [each for each in layers if each.heads_kv]
+        for part in ("key", "value"):
+            if any(not getattr(each, f"{part}_length") for each in needs):
+                yield f"attention.{part}_length"
 
 
 class _Keys:
@@ -192,7 +221,7 @@ def _sliding(read: _Keys, blocks: int) -> tuple[list[bool], bool]:
     return [i % period < period - 1 for i in range(blocks)], True
 
 
-def _drafter(read: _Keys) -> DrafterKeys | None:
+def _drafter(read: _Keys, *, keys_read: bool) -> DrafterKeys | None:
     form = read.architecture
     if form == "dspark":
         return DrafterKeys(form, stale="the dspark form loads in its own fork only")
@@ -201,7 +230,7 @@ def _drafter(read: _Keys) -> DrafterKeys | None:
     stale = ""
     if form == "dflash" and (read.raw("dflash.block_size") or read.raw("dflash.target_layer_ids")):
         stale = "keys with a double prefix (dflash.dflash.*) of an early converter"
-    elif form == "dflash" and read.raw("target_layers") is None:
+    elif form == "dflash" and keys_read and read.raw("target_layers") is None:
         stale = "it has no dflash.target_layers; an early converter wrote target_layer_ids"
     prefix = "dflash." if form == "dflash-draft" else ""
     names = ("target_layer_ids",) if prefix else ("target_layers", "target_layer_ids")

@@ -88,6 +88,11 @@ class Header:
     requests: int
 
     @property
+    def has_all_keys(self) -> bool:
+        """Whether every key was read: only then does a missing one mean anything."""
+        return len(self.keys) == self.kv_count
+
+    @property
     def complete(self) -> bool:
         """Whether the header was read to its end."""
         return self.tensors is not None

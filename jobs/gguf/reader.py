@@ -17,6 +17,8 @@ from jobs.terminal import printable
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)
 TOKENIZER = "tokenizer."
+FACTS = ("block_count", "attention.head_count", "attention.key_length")
+"""Keys of the architecture without which nobody can judge what a model takes."""
 
 _NUMBERS = {
     ValueType.UINT8: Struct("<B"),
@@ -54,10 +56,11 @@ def read_header(
 ) -> Header:
     """The header of the file behind `fetch`, or `BadGguf`.
 
-    With FACTS nothing more is fetched once a key of the architecture and one of the tokenizer were
-    seen; what is in hand by then is still read. `size_bytes` is the size of the whole file where
-    it is known: every length is held against it before a byte is asked for. `check` is called now
-    and then and may raise to end the reading; what it and `fetch` raise passes through.
+    With FACTS nothing more is fetched once a key of the tokenizer and those of the architecture
+    that memory depends on were seen; what is in hand by then is still read. `size_bytes` is the
+    size of the whole file where it is known: every length is held against it before a byte is
+    asked for. `check` is called now and then and may raise to end the reading; what it and `fetch`
+    raise passes through.
     """
     return _Reader(Window(fetch, size_bytes, check), depth, check).read()
 
@@ -69,7 +72,6 @@ class _Reader:
         self._check = check
         self._keys: dict[str, Value] = {}
         self._kept_bytes = 0
-        self._saw_facts = False
         self._saw_tokenizer = False
 
     def read(self) -> Header:
@@ -131,11 +133,10 @@ class _Reader:
 
     def _watch_for_the_tokenizer(self, key: str) -> None:
         architecture = self._keys.get("general.architecture")
-        if isinstance(architecture, str) and key.startswith(f"{architecture}."):
-            self._saw_facts = True
         self._saw_tokenizer = self._saw_tokenizer or key.startswith(TOKENIZER)
-        if self._depth is Depth.FACTS and self._saw_facts and self._saw_tokenizer:
-            self._window.may_fetch = False
+        if self._depth is Depth.FACTS and self._saw_tokenizer:
+            seen = (key == own or own in self._keys for own in _own_facts(architecture))
+            self._window.may_fetch = not all(seen)
 
     def _array(self, key: str, what: str) -> None:
         element = self._value_type(what)
@@ -210,6 +211,10 @@ class _Reader:
         if tensor.elements > limits.ELEMENTS or max(dims, default=0) > limits.ELEMENTS:
             raise BadGguf(f"{what} has impossible dimensions {dims}")
         return tensor
+
+
+def _own_facts(architecture: Value | None) -> list[str]:
+    return [f"{architecture}.{name}" for name in FACTS]
 
 
 def _shown(text: str) -> str:

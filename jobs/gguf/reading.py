@@ -225,6 +225,8 @@ def _notes(keys: Keys, header: Header, file_name: str) -> Sequence[str]:
             "read up to the tokenizer only: tensor types and sizes by place are not known, "
             "and the tensor count is a hint"
         )
+        if not header.has_all_keys and not keys.has(keys.own("nextn_predict_layers")):
+            notes.append("whether it has MTP heads inside was not read")
     if keys.architecture == "dflash" and _dialect(keys, None) is Dialect.DFLASH_STALE:
         notes.append(
             "written by a stale converter: loaders demand dflash.target_layers, convert it anew"

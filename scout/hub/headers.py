@@ -14,7 +14,7 @@ from sqlmodel import Session
 
 from jobs.db import reading, writing
 from jobs.errors import Permanent, ScoutError, Transient
-from jobs.fit.joining import shape_from
+from jobs.fit.joining import refuse_part, shape_from
 from jobs.fit.shape import TensorBytes
 from jobs.fit.stored import shape_stored
 from jobs.gguf.facts import ModelFacts
@@ -144,11 +144,11 @@ def _from_header(
                 f"{ranged.size_bytes} bytes are served, {file.size_bytes} were promised",
                 advice="Look at the file on the hub; it is read again when it changes.",
             )
-        header = read_header(
-            ranged.fetch, size_bytes=ranged.size_bytes, depth=Depth.FACTS, check=ranged.check
-        )
         name = PurePosixPath(file.path).name
-        facts = facts_of(header, file_name=name)
+        header, facts = _read(ranged, name, Depth.FACTS)
+        if news.claims_heads(name) and not facts.nextn_predict_layers and not header.has_all_keys:
+            header, facts = _read(ranged, name, Depth.FULL)
+        refuse_part(facts, len(weights.files))
         return Learned(news.model_facts(facts), _shape(header, facts, weights))
     except Transient as fault:
         return Learned(guess, unread=_why(fault), again=True)
@@ -157,6 +157,13 @@ def _from_header(
     finally:
         if http is None:
             client.close()
+
+
+def _read(ranged: ranges.RangedFile, name: str, depth: Depth) -> tuple[Header, ModelFacts]:
+    header = read_header(
+        ranged.fetch, size_bytes=ranged.size_bytes, depth=depth, check=ranged.check
+    )
+    return header, facts_of(header, file_name=name)
 
 
 def _shape(header: Header, facts: ModelFacts, weights: Weights) -> dict[str, Any] | None:

@@ -152,6 +152,11 @@ def config_facts(config: DrafterConfig) -> dict[str, Any]:
     }
 
 
+def claims_heads(name: str) -> bool:
+    """Whether a name alone claims MTP heads."""
+    return any(word in name.lower() for word in ("mtp", "nextn"))
+
+
 def guessed_role(path: str) -> str:
     """What a name alone claims; for files whose header could not be read."""
     if is_projector(path):

@@ -20,7 +20,10 @@ MOST_SHARDS = 1000
 
 @dataclass(frozen=True)
 class Weights:
-    """One model's files in the order of their numbers; `is_whole` once none is missing."""
+    """One model's files in the order of their numbers; `is_whole` once none is missing.
+
+    A file whose name claims a place that no set has is never whole.
+    """
 
     files: tuple[HubFile, ...]
     is_whole: bool
@@ -81,7 +84,9 @@ def weights_of(files: Iterable[HubFile]) -> list[Weights]:
         if not (is_gguf(file.path) or is_safetensors(file.path)) or is_calibration(file.path):
             continue
         place = _place(file.path)
-        if place is None:
+        if _names_no_set(file.path):
+            alone.append(Weights((file,), is_whole=False))
+        elif place is None:
             alone.append(Weights((file,), is_whole=True))
         else:
             stem, number, count = place
@@ -94,6 +99,12 @@ def weights_of(files: Iterable[HubFile]) -> list[Weights]:
         for (_, count), shards in parts.items()
     ]
     return sorted([*alone, *sets], key=lambda weights: weights.first.path)
+
+
+def _names_no_set(path: str) -> bool:
+    """Whether a name claims a place that no set has, as part 0 of 3; no loader finds its parts."""
+    shard = shard_of(PurePosixPath(path).name)
+    return shard is not None and not shard.is_possible
 
 
 def _place(path: str) -> tuple[str, int, int] | None:

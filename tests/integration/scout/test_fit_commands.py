@@ -11,7 +11,7 @@ from support import gguf_files as files
 from support.fit_rows import said, shaped_file
 from support.range_server import RangeServer
 from support.rows import Rows
-from support.shapes import MIB, qwen36
+from support.shapes import LLAMA_8B, MIB, qwen36
 from support.watching import engine
 from typer.testing import CliRunner, Result
 
@@ -247,3 +247,23 @@ def test_what_boots_measured_corrects_the_estimate(folder: Path) -> None:
     raw = json.loads(wish(folder, *more, "--raw", context=32_768).stdout)
     assert raw["corrected_by_boots"] == 0
     assert found["bytes"]["loaded"]["likely"] - raw["bytes"]["loaded"]["likely"] > 400 * MIB
+
+
+@pytest.mark.parametrize("name", ["plain.gguf", "set-00000-of-00003.gguf"])
+def test_one_file_of_a_set_is_never_weighed_as_the_model(home: Path, name: str) -> None:
+    """Whether the file says so under another name, or its name says what cannot be."""
+    said = {"split.no": 0, "split.count": 3} if name == "plain.gguf" else {}
+    keys = {**LLAMA_8B, "llama.attention.key_length": 128, **said}
+    (home / name).write_bytes(files.build(keys).header)
+    with pytest.raises(Permanent, match=r"one of a set of 3|cannot be"):
+        say("fit", "--target", name, "--gpu", "24GiB", "--context", 4096)
+
+
+def test_heads_behind_the_tokenizer_are_found_by_pair(home: Path) -> None:
+    """The header is read on until it is sure."""
+    keys = {**LLAMA_8B, "llama.attention.key_length": 128, **files.tokenizer(30_000, 10)}
+    file = files.build({**keys, "llama.nextn_predict_layers": 1})
+    (home / "late.gguf").write_bytes(file.header)
+    result = say("pair", "--target", "late.gguf", *BEELLAMA)
+    assert result.exit_code == 1
+    assert "mtp_heads" in result.stdout

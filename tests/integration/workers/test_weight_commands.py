@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine
+from support import gguf_files as files
 from support.rows import NOON, Rows, digest
 from support.weights_hub import REPO, WeightsHub, sha256_of
 from typer.testing import CliRunner
@@ -19,7 +20,7 @@ from jobs.model import State
 from jobs.store import catalog
 from workers.cli import app
 
-GGUF = b"GGUF" + bytes(1000)
+GGUF = files.small().fetch(0, files.small().size_bytes)
 HUB = {"repo": "a/b", "file": "c.gguf", "revision": "main"}
 
 
@@ -104,7 +105,10 @@ def test_a_persons_file_becomes_a_model(settings: Settings, opened: Engine, tmp_
 
 
 def test_what_is_no_model_file_is_refused(opened: Engine, tmp_path: Path) -> None:
-    """Folders, other files, missing ones, names that drive a terminal."""
+    """Folders, other files, missing ones, headers cut short, names that drive a terminal."""
+    cut, part = tmp_path / "cut.gguf", tmp_path / "part.gguf"
+    cut.write_bytes(b"GGUF")
+    part.write_bytes(files.build({"general.architecture": "llama", "split.count": 3}).header)
     other = tmp_path / "other.gguf"
     other.write_bytes(b"PK\x03\x04")
     good = tmp_path / "good.gguf"
@@ -113,6 +117,8 @@ def test_what_is_no_model_file_is_refused(opened: Engine, tmp_path: Path) -> Non
         [str(tmp_path)],
         [str(other)],
         [str(tmp_path / "missing.gguf")],
+        [str(cut)],
+        [str(part)],
         [str(good), "--name", "\x1b[2J"],
         [str(good), "--name", "x" * 81],
     ):

@@ -15,13 +15,15 @@ from support.shapes import (
 )
 
 from jobs.errors import UsageError
-from jobs.fit.amounts import GIB, MIB, Band, mib, parse_amount
+from jobs.fit.amounts import GIB, MIB, Band, Basis, mib, parse_amount
 from jobs.fit.component import Component
-from jobs.fit.estimate import estimate, judge, largest_context
+from jobs.fit.estimate import Fit, estimate, judge, largest_context
+from jobs.fit.formats import asked_types
 from jobs.fit.residuals import Residual, compare, corrected, error, learn
 from jobs.fit.setup import Card, Setup
 from jobs.fit.shape import Shape, TensorBytes
 from jobs.fit.shape_reading import shape_of
+from jobs.fit_answers import answer
 from jobs.known_engines import state_named
 from jobs.model import BootMemory, MemoryLines
 
@@ -241,3 +243,78 @@ def test_the_copy_of_a_padded_head_is_padded() -> None:
     wish = plain(shape_of(keys, tensors=TensorBytes(1)), state=BEELLAMA, key="turbo3")
     copy = lines(replace(wish, value="turbo3"))["work copy"]
     assert copy.loaded.likely == 8192 * 2 * 2 * 8 * 128
+
+
+LISTED = "attention.head_count_kv of every layer"
+
+
+@pytest.mark.parametrize(
+    ("changes", "missing"),
+    [
+        ({"attention.head_count": None, "attention.head_count_kv": None}, "attention.head_count"),
+        ({"attention.head_count": 0, "attention.head_count_kv": 0}, "attention.head_count"),
+        ({"attention.head_count_kv": 0}, "attention.head_count_kv"),
+        ({"attention.head_count_kv": [8] * 3}, LISTED),
+        ({"embedding_length": 0, "attention.key_length": 128}, "embedding_length"),
+        ({"embedding_length": None, "attention.value_length": 128}, "attention.key_length"),
+    ],
+)
+def test_nothing_fits_surely_without_a_fact_that_memory_needs(
+    changes: dict[str, object], missing: str
+) -> None:
+    """It is too close to call, and the sentence, the line and a note name the fact."""
+    keys = {**LLAMA_8B, **{f"llama.{name}": value for name, value in changes.items()}}
+    sound = {name: value for name, value in keys.items() if value is not None}
+    shape = shape_of(sound, tensors=TensorBytes(1000))
+    found = estimate(plain(shape))
+    verdict = judge(found)
+    assert verdict.fit is Fit.TOO_CLOSE
+    assert f"llama.{missing}" in verdict.sentence
+    assert any(f"llama.{missing}" in note for note in found.notes)
+    assert lines(plain(shape))["KV cache"].basis is Basis.INFERRED
+    assert largest_context(plain(shape)) is None
+    assert answer(plain(shape)).sentence_of_largest == "largest context that fits: not known"
+    tiny = plain(replace(shape, tensors=TensorBytes(30 * GIB)))
+    assert judge(estimate(tiny)).fit is Fit.DOES_NOT_FIT
+    beside = plain(llama_8b(), drafter=shape)
+    assert judge(estimate(beside)).fit is Fit.TOO_CLOSE
+
+
+def test_sound_shapes_leave_nothing_unsaid() -> None:
+    """A model of states alone has no heads, and a projector no layers of ours."""
+    states = {"mamba.ssm.inner_size": 128, "mamba.ssm.state_size": 16, "mamba.block_count": 2}
+    more = {"mamba.embedding_length": 64, "mamba.attention.head_count": 0}
+    mamba = shape_of({"general.architecture": "mamba", **states, **more}, tensors=TensorBytes(9))
+    for shape in (llama_8b(), qwen36(), gemma3_270m(), dflash_drafter(), mmproj(), mamba):
+        assert shape.unsaid == ()
+
+
+def test_a_header_that_was_cut_is_noted() -> None:
+    """What stands behind the tokenizer may still be a fact."""
+    cut = plain(replace(llama_8b(), keys_read=False))
+    assert any("read up to its tokenizer" in note for note in estimate(cut).notes)
+
+
+@pytest.mark.parametrize("text", ["", "/", "q8_0/", "/q8_0", "q8_0/f16/f16", "q8 0", "x" * 33])
+def test_half_a_pair_of_cache_types_is_refused(text: str) -> None:
+    """Whoever wrote a stroke meant a second type."""
+    with pytest.raises(UsageError, match="is no cache type"):
+        asked_types(text)
+    assert asked_types("q8_0") == ("q8_0", "q8_0")
+    assert asked_types("q8_0/turbo3") == ("q8_0", "turbo3")
+
+
+@pytest.mark.parametrize(
+    ("wish", "advice"),
+    [
+        ({"sequences": 0}, "Give 1 to 256 slots."),
+        ({"context": 0}, "Give 1 to 16777216 tokens."),
+        ({"drafter_context": 0}, "Give 1 to 16777216 tokens."),
+        ({"cross_context": 0}, "Give 1 to 16777216 tokens."),
+    ],
+)
+def test_a_count_out_of_range_is_refused_in_its_own_unit(wish: dict[str, int], advice: str) -> None:
+    """Slots are no tokens; nought is a count as well."""
+    with pytest.raises(UsageError, match="is out of range") as told:
+        plain(llama_8b(), **wish)
+    assert told.value.advice == advice

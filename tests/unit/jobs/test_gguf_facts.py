@@ -169,6 +169,7 @@ def test_a_sidecar_is_known_by_its_count_where_tensors_were_not_read():
     """Fewer tensors than blocks cannot be a whole model, unless it is a part of a set."""
     keys = {key.replace("__", "."): value for key, value in HEADS_ONLY.items()}
     long = files.tokenizer(30_000, 10)
+    keys |= {"qwen35.attention.head_count": 24, "qwen35.attention.key_length": 256}
     head = [("blk.64.nextn.enorm.weight", (32,), F32)]
     alone = facts(files.build(keys | long, head), depth=Depth.FACTS)
     assert alone.places is None

@@ -371,3 +371,14 @@ def test_ten_thousand_mutants_are_refused_or_read():
     assert tally.refused > 3_000
     assert tally.read > 1_000
     assert tally.slowest_seconds < 1.0
+
+
+def test_facts_behind_a_tokenizer_are_read_as_well():
+    """A converter of another order costs more bytes; no fact that memory needs is left out."""
+    first = {"general.architecture": "llama", "llama.block_count": 32}
+    last = {"llama.attention.head_count": 32, "llama.attention.key_length": 128}
+    file = files.build(first | files.tokenizer(30_000, 10) | last | {"llama.z": 1})
+    header = read_header(file.fetch, size_bytes=file.size_bytes)
+    assert header.keys["llama.attention.key_length"] == 128
+    ordinary = files.qwen36()
+    assert not read_header(ordinary.fetch, size_bytes=ordinary.size_bytes).has_all_keys

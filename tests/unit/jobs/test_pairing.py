@@ -235,3 +235,18 @@ def test_dspark_loads_in_its_own_fork_only() -> None:
     drafter = shape_of(keys, tensors=TensorBytes(1))
     found = pair(qwen36(), drafter=drafter, state=state_named("upstream@dflash"))
     assert found.answer is NO
+
+
+def test_a_header_not_read_to_its_end_is_no_evidence_of_absence() -> None:
+    """Neither of MTP heads nor of a stale converter; keys that were seen count all the same."""
+    state = state_named("beellama@0.1")
+    found = pair(replace(qwen36(), keys_read=False), state=state)
+    assert found.answer is Answer.CANNOT_TELL
+    assert found.findings[0].name == "mtp_heads"
+    seen = replace(qwen36(block_count=65, nextn_predict_layers=1), keys_read=False)
+    assert pair(seen, state=state).answer is Answer.INCOMPATIBLE
+    keys = {"general.architecture": "dflash", "dflash.block_count": 5}
+    cut = shape_of(keys, tensors=TensorBytes(1000), keys_read=False)
+    assert cut.drafter is not None
+    assert not cut.drafter.stale
+    assert not cut.can_be_paired

@@ -153,7 +153,7 @@ def test_configs_tell_drafters(config: object, dialect: str | None) -> None:
 
 
 def test_shards_make_one_model() -> None:
-    """By folder, stem and count, in the order of their numbers; a set with a gap is not whole."""
+    """By folder, stem and count, in order; with a gap or an impossible number none is whole."""
     names = ["q/M-00002-of-00002.gguf", "q/M-00001-of-00002.gguf", "M-00001-of-00003.gguf",
              "x-Q4_K_M.gguf", "imatrix.gguf", "README.md", "M-00000-of-00001.gguf"]  # fmt: skip
     found = {each.first.path: each for each in weights_of(file(name) for name in names)}
@@ -166,6 +166,7 @@ def test_shards_make_one_model() -> None:
     assert found["q/M-00001-of-00002.gguf"].is_whole
     assert found["q/M-00001-of-00002.gguf"].size_bytes == 20
     assert not found["M-00001-of-00003.gguf"].is_whole
+    assert not found["M-00000-of-00001.gguf"].is_whole
 
 
 def test_a_set_is_known_by_all_its_hashes() -> None:

@@ -10,7 +10,9 @@ from support import gguf_files as files
 from support.gguf_files import dflash, small
 from support.hub_scene import ONLY as NAME
 from support.hub_scene import HubScene
+from support.shapes import LLAMA_8B
 
+from jobs.fit.stored import shape_in
 from scout.hub.desk import Desk
 from scout.hub.rounds import look_around
 
@@ -155,3 +157,42 @@ def test_a_history_that_was_squashed_is_no_news(known: HubScene) -> None:
     known.look()
     assert known.kinds() == []
     assert known.row(repo.hub_id).sha == "7" * 40
+
+
+def test_a_header_of_another_order_is_read_past_its_tokenizer(known: HubScene) -> None:
+    """What memory depends on stands behind a vocabulary of more than 64 KiB."""
+    first = {name: LLAMA_8B[name] for name in ("general.architecture", "llama.block_count")}
+    rest = {**LLAMA_8B, "llama.attention.key_length": 128}
+    keys = {**first, **files.tokenizer(30_000, 10), **{k: rest[k] for k in rest if k not in first}}
+    known.hub.push(NAME, {"a-Q4_K_M.gguf": files.build(keys)})
+    known.look()
+    kept = known.files(known.only_id)["a-Q4_K_M.gguf"]
+    shape = shape_in(kept.shape)
+    assert (shape.heads_kv, shape.key_length, shape.unsaid) == (8, 128, ())
+
+
+def test_heads_that_a_name_claims_are_looked_for_to_the_end(known: HubScene) -> None:
+    """Another name is told as a target, with the note that heads were not read."""
+    keys = {**LLAMA_8B, "llama.attention.key_length": 128, **files.tokenizer(30_000, 10)}
+    keys["llama.nextn_predict_layers"] = 1
+    tensors = [("blk.0.attn_norm.weight", (64,), files.F32)]
+    late, plain = files.build(keys, tensors), files.build({**keys, "general.name": "x"}, tensors)
+    known.hub.push(NAME, {"a-mtp-Q4_K_M.gguf": late, "b-Q4_K_M.gguf": plain})
+    known.look()
+    assert known.event("mtp_variant_published").payload["path"] == "a-mtp-Q4_K_M.gguf"
+    told = known.event("target_published").payload
+    assert "whether it has MTP heads inside was not read" in told["notes"]
+
+
+def test_one_file_of_a_set_is_not_told_as_a_model(known: HubScene) -> None:
+    """A renamed one is told with the reason; a place that no set has is never told."""
+    part = files.build({**LLAMA_8B, "split.no": 0, "split.count": 3})
+    odd = "z-00000-of-00003.gguf"
+    known.hub.push(NAME, {"a-Q4_K_M.gguf": part, odd: files.build(LLAMA_8B)})
+    known.look()
+    told = {row.payload["path"]: row.payload["unread"] for row in known.events()[1:]}
+    assert list(told) == ["a-Q4_K_M.gguf"]
+    assert "one of a set of 3" in told["a-Q4_K_M.gguf"]
+    kept = known.files(known.only_id)
+    assert kept["a-Q4_K_M.gguf"].shape is None
+    assert kept[odd].shape is None
