@@ -12,7 +12,7 @@ from jobs.fit.formats import (
     rotation_bytes,
     token_bytes,
 )
-from jobs.fit.setup import Setup
+from jobs.fit.setup import Setup, unsaid_of
 from jobs.fit.shape import LayerKind, Shape
 
 ATTENDING = (LayerKind.FULL, LayerKind.WINDOW, LayerKind.BOTH)
@@ -97,9 +97,10 @@ def cache(setup: Setup) -> Component:
         notes.append("which layers slide is not in the header: all full is the most")
     elif setup.target.nextn_layers:
         notes.append(f"the least leaves out {setup.target.nextn_layers} MTP layers")
-    if setup.target.unsaid:
-        notes.append(f"the header does not say {', '.join(setup.target.unsaid)}: the least")
-    sure = band.width == 0 and not setup.target.unsaid
+    unsaid = unsaid_of(setup.target)
+    if unsaid:
+        notes.append(f"the header does not say {', '.join(unsaid)}: the least")
+    sure = band.width == 0 and not unsaid
     basis = Basis.FORMULA if sure else Basis.INFERRED
     return constant("KV cache", band, basis, "; ".join(notes))
 

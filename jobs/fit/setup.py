@@ -40,6 +40,12 @@ class Card:
         return Band(worst, (worst + left) // 2, left)
 
 
+def unsaid_of(shape: Shape) -> tuple[str, ...]:
+    """Keys a shape lacks, also one that was stored before shapes said so."""
+    lost = shape.recurrent is None and shape.layers and not shape.heads_kv
+    return shape.unsaid or (("attention.head_count",) if lost else ())
+
+
 @dataclass(frozen=True)
 class Setup:
     """A wish. `filled_tokens` is how much of the context is in use in the second figure.
@@ -96,7 +102,9 @@ class Setup:
     def unsaid(self) -> tuple[str, ...]:
         """Keys that the headers lack and without which no figure is the most it can be."""
         files = (self.target,) if self.drafter is None else (self.target, self.drafter)
-        return tuple(f"{each.architecture[:40]}.{name}" for each in files for name in each.unsaid)
+        return tuple(
+            f"{each.architecture[:40]}.{name}" for each in files for name in unsaid_of(each)
+        )
 
     @property
     def cells(self) -> int:

@@ -280,6 +280,14 @@ def test_nothing_fits_surely_without_a_fact_that_memory_needs(
     assert judge(estimate(beside)).fit is Fit.TOO_CLOSE
 
 
+def test_a_stored_shape_without_heads_fits_no_more_surely_than_a_new_one() -> None:
+    """It was stored before shapes named what they lack."""
+    layers = tuple(replace(layer, heads_kv=0) for layer in llama_8b().layers)
+    old = replace(llama_8b(), layers=layers, tensors=TensorBytes(1000))
+    assert old.unsaid == ()
+    assert judge(estimate(plain(old))).fit is Fit.TOO_CLOSE
+
+
 def test_sound_shapes_leave_nothing_unsaid() -> None:
     """A model of states alone has no heads, and a projector no layers of ours."""
     states = {"mamba.ssm.inner_size": 128, "mamba.ssm.state_size": 16, "mamba.block_count": 2}
