@@ -185,18 +185,13 @@ def test_an_engine_of_the_watch_list_that_nobody_read_has_the_common_formats(
         (("--engine", "nobody"), "nothing was read of an engine named 'nobody'"),
         (("--engine", "beellama@v9"), "nothing was read of beellama at 'v9'"),
         (("--kv", "turbo3"), "is not known for any llama.cpp"),
-        (("--kv", "q8_0/"), None),
+        (("--kv", "q8_0/"), "is no cache type"),
         (("--held", "2 pounds"), "is no amount of memory"),
         (("--ubatch", 0), "ubatch 0 is out of range"),
     ],
 )
-def test_impossible_wishes_are_one_clear_sentence(
-    folder: Path, more: tuple, message: str | None
-) -> None:
+def test_impossible_wishes_are_one_clear_sentence(folder: Path, more: tuple, message: str) -> None:
     """Exit 2 with the next step."""
-    if message is None:
-        assert json.loads(wish(folder, *more, "--json").stdout)["cache_types"] == ["q8_0", "q8_0"]
-        return
     with pytest.raises(UsageError, match=message) as caught:
         wish(folder, *more)
     assert caught.value.advice
