@@ -7,15 +7,21 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 from support.candidates import Watch
-from support.chain import Chain, build_chain
+from support.chain import Chain, build_chain, copy_chain
 from support.hub import Hub
 from support.watching import Scout
 
 
+@pytest.fixture(scope="session")
+def first_chain(tmp_path_factory: pytest.TempPathFactory) -> Chain:
+    """Built once, to copy and never to push to."""
+    return build_chain(Hub(tmp_path_factory.mktemp("chain")))
+
+
 @pytest.fixture
-def chain(hub: Hub) -> Chain:
+def chain(hub: Hub, first_chain: Chain) -> Chain:
     """Upstream, a fork of it, and two more down the line."""
-    return build_chain(hub)
+    return copy_chain(first_chain, hub)
 
 
 @pytest.fixture
