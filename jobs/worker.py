@@ -20,7 +20,7 @@ from jobs.db import open_database, writing
 from jobs.errors import UsageError
 from jobs.model import RIG_NAME
 from jobs.station import BENCH, Station
-from jobs.store import fleet, leases, work
+from jobs.store import fleet, leases, line
 from jobs.tables import WorkerRow
 
 QUEUES = ("scout", "build", "publish")
@@ -126,7 +126,7 @@ def _listen(station: Station, queue_name: str) -> None:
                     beat_at=now,
                 ),
             )
-            due = work.due_queues(session, now)
+            due = line.due_queues(session, now, most=1)
         if queue_name in due:
             queue.ring(station.app, queue_name)
         beat = threading.Thread(target=_beat, args=(station,), name="worker-beat", daemon=True)

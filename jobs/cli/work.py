@@ -24,6 +24,7 @@ from jobs.lifecycle import LIVE
 from jobs.model import State
 from jobs.scenarios import DEFAULT_SCENARIO
 from jobs.store import work as store
+from jobs.store.needs import needs_of
 from jobs.submit import Desk, Submitted
 from jobs.tables import JobRow
 from jobs.terminal import json_text, printable
@@ -187,7 +188,7 @@ def show(job: int = typer.Argument(help="number of the job"), as_json: bool = JS
     """
     with reading(open_database(Settings())) as session:
         row = store.job(session, job)
-        needs = [f"{need.id} ({need.state})" for need in store.needs_of(session, job)]
+        needs = [f"{need.id} ({need.state})" for need in needs_of(session, job)]
     if as_json:
         _print_json({**_as_json(row), "payload": row.payload, "needs": needs})
         return

@@ -1,0 +1,26 @@
+"""What a sweep does to jobs that wait, batch by batch; it leases nothing."""
+
+from __future__ import annotations
+
+import structlog
+
+from jobs import clock
+from jobs.db import writing
+from jobs.station import Station
+from jobs.store import upkeep
+
+MOST_BATCHES = 20
+"""So that one sweep leaves time for the next."""
+
+log = structlog.get_logger()
+
+
+def keep_line(station: Station) -> None:
+    """Move up what waited too long, and end what is worth nothing any more."""
+    for change, says in ((upkeep.age, "jobs moved up a lane"), (upkeep.expire, "jobs expired")):
+        for _ in range(MOST_BATCHES):
+            with writing(station.database) as session:
+                changed = change(session, clock.now())
+            if not changed:
+                break
+            log.info(says, count=changed)
