@@ -16,6 +16,7 @@ IN_LINE = "state = 'queued' AND NOT put_off"
 PUT_OFF = "state = 'queued' AND put_off"
 BLOCKED = "state = 'blocked'"
 AGES = "state = 'queued' AND ages_at IS NOT NULL"
+BROKEN = "state in ('failed', 'dead')"
 ENDED = "finished_at IS NOT NULL"
 EXPIRES = "state in ('queued', 'blocked') AND expires_at IS NOT NULL"
 
@@ -149,6 +150,7 @@ class JobRow(SQLModel, table=True):
     __tablename__ = "job"
     __table_args__ = (
         _index_where("ux_job_live_identity", LIVE, "identity", unique=True),
+        Index("ix_job_identity", "identity"),
         _index_where(
             "ix_job_line", IN_LINE, "queue", "lane", "turn_at", "id", "due_at", "estimate_seconds"
         ),
@@ -158,6 +160,7 @@ class JobRow(SQLModel, table=True):
         _index_where("ix_job_blocked", BLOCKED, "blocked_by", "queue"),
         _index_where("ix_job_ages", AGES, "ages_at"),
         _index_where("ix_job_expires", EXPIRES, "expires_at"),
+        _index_where("ix_job_broken", BROKEN, "finished_at", "id"),
         _index_where("ix_job_ended", ENDED, "finished_at", "id"),
         _index_where("ix_job_used", ENDED, "queue", "finished_at", "source", "used_seconds"),
     )
@@ -193,6 +196,21 @@ class JobRow(SQLModel, table=True):
     message: str = ""
     advice: str = ""
     progress: dict[str, Any] = json_value()
+
+
+class AttemptRow(SQLModel, table=True):
+    """One lease of a job that is over: who held it, for how long, and what came of it."""
+
+    __tablename__ = "attempt"
+    job_id: int = Field(foreign_key="job.id", primary_key=True)
+    fence: int = Field(primary_key=True)
+    number: int
+    worker: str
+    started_at: datetime = moment()
+    ended_at: datetime = moment()
+    outcome: str
+    failure_class: str | None = None
+    message: str = ""
 
 
 class JobNeedRow(SQLModel, table=True):

@@ -19,7 +19,7 @@ from jobs.store import line
 from jobs.store.needs import refresh_dependents
 from jobs.store.work import HELD, take_turn
 from jobs.tables import HELD as HELD_ROWS
-from jobs.tables import JobRow, WorkerRow
+from jobs.tables import AttemptRow, JobRow, WorkerRow
 
 IS_HELD = text(HELD_ROWS)
 MESSAGE_CHARS = 4000
@@ -161,9 +161,8 @@ def fail(session: Session, held: Lease, failure: JobFailure, now: datetime, *, l
     if following.state is State.QUEUED:
         _requeue(session, row, now, message, wait=following.delay)
     elif following.state is State.BLOCKED:
+        _let_go(session, row, State.BLOCKED, now, message)
         row.blocked_by, row.attempts = failure.failure_class, row.attempts - 1
-        _let_go(row, State.BLOCKED, now, message)
-        session.add(row)
     else:
         _end(session, row, following.state, now, message)
     return following
@@ -187,8 +186,8 @@ def release(
     """Give the job back unfinished, due again after `wait`; the attempt does not count."""
     take_turn(session)
     row = _held(session, held)
-    row.attempts -= 1
     _requeue(session, row, now, wire.plain(message)[:MESSAGE_CHARS], wait=wait)
+    row.attempts -= 1
 
 
 def reap(session: Session, now: datetime, *, silence: timedelta, limit: int) -> list[int]:
@@ -227,11 +226,26 @@ def _lose(session: Session, row: JobRow, now: datetime, message: str, *, limit: 
         _requeue(session, row, now, message)
 
 
-def _let_go(row: JobRow, state: State, now: datetime, message: str) -> None:
+def _let_go(session: Session, row: JobRow, state: State, now: datetime, message: str) -> None:
+    """End the lease, and write down what it was."""
     lifecycle.check_move(State(row.state), state)
-    if row.started_at is not None:
-        row.used_seconds += max(0.0, (now - row.started_at).total_seconds())
+    started = row.started_at or now
+    row.used_seconds += max(0.0, (now - started).total_seconds())
+    session.add(
+        AttemptRow(
+            job_id=cast(int, row.id),
+            fence=row.fence,
+            number=row.attempts,
+            worker=row.leased_by or "",
+            started_at=started,
+            ended_at=now,
+            outcome=state.value,
+            failure_class=row.failure_class,
+            message=message,
+        )
+    )
     row.state, row.leased_by, row.beat_at, row.message = state.value, None, None, message
+    session.add(row)
 
 
 def _requeue(
@@ -245,14 +259,13 @@ def _requeue(
     if row.cancel_requested:
         _end(session, row, State.CANCELLED, now, message)
         return
-    _let_go(row, State.QUEUED, now, message)
+    _let_go(session, row, State.QUEUED, now, message)
     row.due_at, row.put_off = now + wait, wait > timedelta(0)
     row.ages_at = lifecycle.ages_at(row.lane, row.due_at)
     session.add(row)
 
 
 def _end(session: Session, row: JobRow, state: State, now: datetime, message: str) -> None:
-    _let_go(row, state, now, message)
+    _let_go(session, row, state, now, message)
     row.finished_at, row.blocked_by = now, None
-    session.add(row)
     refresh_dependents(session, row)

@@ -13,9 +13,9 @@ from sqlmodel.sql.expression import SelectOfScalar
 
 from jobs import lifecycle
 from jobs.columns import UtcDateTime
-from jobs.model import Lane
+from jobs.model import Lane, State
 from jobs.store.pauses import is_paused, paused_queues
-from jobs.tables import IN_LINE, PUT_OFF, JobRow
+from jobs.tables import BLOCKED, HELD, IN_LINE, PUT_OFF, JobRow
 
 STANDS = text(IN_LINE)
 """In line now; in these words the database finds the index of the line."""
@@ -176,6 +176,11 @@ def _head_of(
     return None if row is None else ((row[0], cast(int, row[1])), cast(int, row[1]))
 
 
+def stands(row: JobRow) -> bool:
+    """Whether this row has a place in line."""
+    return row.state == State.QUEUED and not row.put_off
+
+
 def ahead_of(session: Session, row: JobRow) -> Ahead:
     """What stands before this row in its queue."""
     place = tuple_(literal(row.lane), literal(row.turn_at, type_=UtcDateTime()), literal(row.id))
@@ -189,10 +194,41 @@ def ahead_of(session: Session, row: JobRow) -> Ahead:
     return Ahead(counted, float(seconds or 0) if known == counted else None)
 
 
+def length(session: Session, queue: str) -> int:
+    """How many stand in one queue's line."""
+    query = select(func.count()).select_from(JobRow).where(STANDS, JobRow.queue == queue)
+    return int(session.exec(query).one())
+
+
 def head(session: Session, queue: str, *, most: int) -> list[JobRow]:
     """The first of a queue in serving order."""
     query = select(JobRow).where(STANDS, JobRow.queue == queue).order_by(*SERVED)
     return list(session.exec(query.limit(most)).all())
+
+
+def heads(session: Session, *, most: int) -> list[JobRow]:
+    """The first of all queues in serving order."""
+    first = [row for name in queues_in_line(session) for row in head(session, name, most=most)]
+    return sorted(first, key=lambda row: (row.lane, row.turn_at, row.id or 0))[:most]
+
+
+def held_rows(session: Session) -> list[JobRow]:
+    """What workers hold, in serving order."""
+    return list(session.exec(select(JobRow).where(text(HELD)).order_by(*SERVED)))
+
+
+def blocked_rows(session: Session, *, most: int) -> list[JobRow]:
+    """The blocked, those of one cause side by side."""
+    query = select(JobRow).where(text(BLOCKED)).order_by(col(JobRow.blocked_by), col(JobRow.id))
+    return list(session.exec(query.limit(most)))
+
+
+def live_rows(session: Session, *, most: int) -> list[JobRow]:
+    """Held, in line, put off, blocked: in this order, and no more than `most`."""
+    rows = held_rows(session) + heads(session, most=most)
+    if len(rows) < most:
+        rows += put_off_rows(session, most=most) + blocked_rows(session, most=most)
+    return rows[:most]
 
 
 def put_off_rows(session: Session, *, most: int) -> list[JobRow]:

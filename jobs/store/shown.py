@@ -157,6 +157,7 @@ class ShownJob:
     created_at: datetime
     due_at: datetime
     turn_at: datetime
+    put_off: bool
     expires_at: datetime | None
     started_at: datetime | None
     finished_at: datetime | None
@@ -174,6 +175,9 @@ class ShownJob:
     waits_for: tuple[int, ...] = ()
     result_id: int | None = None
     position: int | None = None
+    likely_start_at: datetime | None = None
+    likely_end_at: datetime | None = None
+    expected: str = "not known"
 
 
 @dataclass(frozen=True)
@@ -188,6 +192,16 @@ class ShownWorker:
 
 
 @dataclass(frozen=True)
+class ShownPause:
+    """A queue of which nothing is leased until somebody resumes it, or until a moment."""
+
+    queue: str
+    reason: str
+    since: datetime
+    until: datetime | None
+
+
+@dataclass(frozen=True)
 class Queue:
     """Live jobs in serving order, and what ended lately; a long line shows only its head."""
 
@@ -195,8 +209,10 @@ class Queue:
     waiting: tuple[ShownJob, ...]
     waiting_total: int
     blocked: tuple[ShownJob, ...]
+    blocked_total: int
     ended: tuple[ShownJob, ...]
     workers: tuple[ShownWorker, ...]
+    pauses: tuple[ShownPause, ...] = ()
     outlook: Outlook = field(default_factory=Outlook)
 
 

@@ -9,21 +9,13 @@ from typing import cast
 from sqlalchemy import func, text
 from sqlmodel import Session, col, select
 
-from jobs import lifecycle
+from jobs import lifecycle, tables
 from jobs.errors import UsageError
 from jobs.model import Kind, Lane, State
 from jobs.planner import JobRequest
 from jobs.store.durations import Durations
-from jobs.store.needs import dependents_of, needs_of, open_needs, refresh_dependents
-from jobs.tables import (
-    IN_LINE,
-    PUT_OFF,
-    BuildRow,
-    JobNeedRow,
-    JobRow,
-    ModelFileRow,
-    ResultRow,
-)
+from jobs.store.needs import dependents_of, open_needs, refresh_dependents
+from jobs.tables import BuildRow, JobNeedRow, JobRow, ModelFileRow, ResultRow
 
 LIVE = [state.value for state in lifecycle.LIVE]
 HELD = [state.value for state in lifecycle.HELD]
@@ -72,7 +64,7 @@ def enqueue(
 
 def live_with_identity(session: Session, identity: str) -> JobRow | None:
     """The one job that is queued, blocked or running for this question."""
-    query = select(JobRow).where(JobRow.identity == identity, col(JobRow.state).in_(LIVE))
+    query = select(JobRow).where(JobRow.identity == identity, text(tables.LIVE))
     return session.exec(query).one_or_none()
 
 
@@ -81,7 +73,9 @@ def _waiting_twin(session: Session, request: JobRequest) -> JobRow | None:
     if request.kind is not Kind.PUBLISH:
         return None
     wanted = select(JobRow).where(JobRow.queue == request.queue, JobRow.kind == Kind.PUBLISH.value)
-    waiting = (session.exec(wanted.where(text(each))).first() for each in (IN_LINE, PUT_OFF))
+    waiting = (
+        session.exec(wanted.where(text(each))).first() for each in (tables.IN_LINE, tables.PUT_OFF)
+    )
     return next((row for row in waiting if row is not None), None)
 
 
@@ -217,8 +211,8 @@ def retry(session: Session, job_id: int, now: datetime) -> JobRow:
     """Queue an ended job again, its attempts forgiven; so are the failed jobs it waits for."""
     row = _locked(session, job_id)
     if row.state == State.BLOCKED.value:
-        for need in needs_of(session, job_id):
-            if need.state in (State.FAILED.value, State.DEAD.value, State.CANCELLED.value):
+        for need in open_needs(session, job_id):
+            if need.state not in LIVE:
                 retry(session, cast(int, need.id), now)
         return row
     lifecycle.check_move(State(row.state), State.QUEUED)

@@ -25,6 +25,7 @@ PARTIAL = {
         "state in ('queued', 'blocked') AND expires_at IS NOT NULL",
         ("expires_at",),
     ),
+    "ix_job_broken": ("state in ('failed', 'dead')", ("finished_at", "id")),
     "ix_job_ended": ("finished_at IS NOT NULL", ("finished_at", "id")),
     "ix_job_used": (
         "finished_at IS NOT NULL",
@@ -49,6 +50,19 @@ def upgrade() -> None:
         sa.Column("since", UtcDateTime(), nullable=False),
         sa.Column("until", UtcDateTime(), nullable=True),
     )
+    op.create_table(
+        "attempt",
+        sa.Column("job_id", sa.Integer(), sa.ForeignKey("job.id"), primary_key=True),
+        sa.Column("fence", sa.Integer(), primary_key=True),
+        sa.Column("number", sa.Integer(), nullable=False),
+        sa.Column("worker", sqlmodel.AutoString(), nullable=False),
+        sa.Column("started_at", UtcDateTime(), nullable=False),
+        sa.Column("ended_at", UtcDateTime(), nullable=False),
+        sa.Column("outcome", sqlmodel.AutoString(), nullable=False),
+        sa.Column("failure_class", sqlmodel.AutoString(), nullable=True),
+        sa.Column("message", sqlmodel.AutoString(), nullable=False),
+    )
+    op.create_index("ix_job_identity", "job", ["identity"])
     op.drop_index("ix_job_due", "job")
     op.drop_index("ix_job_kind", "job")
     for name, (condition, columns) in PARTIAL.items():
@@ -61,6 +75,8 @@ def downgrade() -> None:
         op.drop_index(name, "job")
     op.create_index("ix_job_kind", "job", ["kind"])
     op.create_index("ix_job_due", "job", ["queue", "state", "lane", "due_at"])
+    op.drop_index("ix_job_identity", "job")
+    op.drop_table("attempt")
     op.drop_table("pause")
     op.drop_column("job_need", "settled")
     for name in ("used_seconds", "ages_at", "put_off"):
