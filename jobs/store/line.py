@@ -25,6 +25,9 @@ SERVED = (col(JobRow.lane), col(JobRow.turn_at), col(JobRow.id))
 USAGE_WINDOW = timedelta(hours=24)
 """How far back a source's share of a queue is counted."""
 
+MOST_STEP_IN = 500
+"""How many step in at once."""
+
 UNSHARED = frozenset({int(Lane.CONFIRM)})
 """Lanes where nobody is passed over: what a confirmation found out late is worth nothing."""
 
@@ -73,17 +76,15 @@ def due_queues(session: Session, now: datetime, *, most: int) -> dict[str, int]:
 
 def step_in(session: Session, queue: str, now: datetime) -> None:
     """Let those whose time has come stand in line; nobody waits for whom another let in."""
-    ripe = (
+    ripe = session.exec(
         select(JobRow.id)
         .where(WAITS_FOR_ITS_TIME, JobRow.queue == queue, col(JobRow.due_at) <= now)
+        .limit(MOST_STEP_IN)
         .with_for_update(skip_locked=True)
-    )
-    session.execute(
-        update(JobRow)
-        .where(col(JobRow.id).in_(ripe.scalar_subquery()))
-        .values(put_off=False)
-        .execution_options(synchronize_session=False)
-    )
+    ).all()
+    if ripe:
+        stand = update(JobRow).where(col(JobRow.id).in_(ripe)).values(put_off=False)
+        session.execute(stand.execution_options(synchronize_session=False))
 
 
 def _served_next(queue: str, now: datetime, *where: ColumnElement[bool]) -> SelectOfScalar[JobRow]:

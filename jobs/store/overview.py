@@ -45,13 +45,8 @@ BROKEN = text(BROKEN_ROWS)
 ENDED_LAST = (col(JobRow.finished_at).desc(), col(JobRow.id).desc())
 
 
-def queue(
-    session: Session, *, now: datetime | None = None, waiting: int = 200, ended: int = 25
-) -> Queue:
-    """Live jobs in serving order, each with its place in its own queue, and what ended last.
-
-    Without `now` nothing is expected of them.
-    """
+def queue(session: Session, *, now: datetime, waiting: int = 200, ended: int = 25) -> Queue:
+    """Live jobs in serving order, each with its place in its own queue, and what ended last."""
     held = line.held_rows(session)
     blocked = line.blocked_rows(session, most=waiting)
     past = session.exec(select(JobRow).where(text(ENDED)).order_by(*ENDED_LAST).limit(ended)).all()
@@ -59,9 +54,8 @@ def queue(
     later = line.put_off_rows(session, most=waiting - len(in_line))
     rows = [*in_line, *later, *held, *blocked]
     shown = {job.id: job for job in shown_jobs(session, [*rows, *past])}
-    if now:
-        for found in Expectations(session, now).in_order(rows):
-            shown[found.job_id] = expected(shown[found.job_id], found, now)
+    for found in Expectations(session, now).in_order(rows):
+        shown[found.job_id] = expected(shown[found.job_id], found, now)
     workers = session.exec(select(WorkerRow).order_by(WorkerRow.queue, WorkerRow.name))
     return Queue(
         running=_pick(shown, held),
@@ -83,7 +77,7 @@ def queue(
         ),
         pauses=tuple(
             ShownPause(row.queue, row.reason, row.since, row.until)
-            for row in (pauses.pauses(session, now).values() if now else ())
+            for row in pauses.pauses(session, now).values()
         ),
         outlook=outlook(session),
     )
@@ -99,13 +93,13 @@ def jobs(session: Session, *, limit: int) -> tuple[ShownJob, ...]:
     return shown_jobs(session, session.exec(newest).all())
 
 
-def job(session: Session, job_id: int, *, now: datetime | None = None) -> ShownJob | None:
+def job(session: Session, job_id: int, *, now: datetime) -> ShownJob | None:
     """One job, or None; one that stands in line knows its place."""
     row = session.get(JobRow, job_id)
     if row is None:
         return None
     shown = shown_jobs(session, [row])[0]
-    if now is None or row.state not in LIVE:
+    if row.state not in LIVE:
         return shown
     return expected(shown, Expectations(session, now).alone(row), now)
 

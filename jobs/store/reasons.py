@@ -23,6 +23,8 @@ DEEPEST = 5
 """How far needs of needs are told."""
 
 MOST_DEPENDENTS = 50
+NAMES_A_JOB = frozenset({"baseline_of", "confirms", "retest_of"})
+"""Keys of a cause whose number is a job, beside those that end in `job_id`."""
 
 
 @dataclass(frozen=True)
@@ -130,10 +132,12 @@ def _origins(session: Session, row: JobRow) -> Sequence[Origin]:
             number = cause[name] if isinstance(cause[name], int) else None
             found.append(Origin(kind, f"{kind} {cause[name]}", number))
     for name in sorted(cause):
-        other = _with_id(session, JobRow, cause[name]) if name.endswith("job_id") else None
+        named = name in NAMES_A_JOB or name.endswith("job_id")
+        other = _with_id(session, JobRow, cause[name]) if named else None
         if other is not None:
-            says = f"{name.removesuffix('_job_id').replace('_', ' ')} of: {other.title}"
-            found.append(Origin("job", says.removeprefix("job_id of: "), other.id))
+            words = name.removesuffix("job_id").strip("_").replace("_", " ")
+            says = f"{words}: {other.title}" if words else other.title
+            found.append(Origin("job", says, other.id))
     if row.source == planner.BY_HAND or row.source.startswith("person:"):
         who = row.source.removeprefix("person:") if ":" in row.source else "a person"
         found.append(Origin("person", f"asked for by {who}", None, row.created_at))

@@ -157,7 +157,6 @@ class ShownJob:
     created_at: datetime
     due_at: datetime
     turn_at: datetime
-    put_off: bool
     expires_at: datetime | None
     started_at: datetime | None
     finished_at: datetime | None
@@ -175,6 +174,7 @@ class ShownJob:
     waits_for: tuple[int, ...] = ()
     result_id: int | None = None
     position: int | None = None
+    put_off: bool = False
     likely_start_at: datetime | None = None
     likely_end_at: datetime | None = None
     expected: str = "not known"
@@ -209,10 +209,10 @@ class Queue:
     waiting: tuple[ShownJob, ...]
     waiting_total: int
     blocked: tuple[ShownJob, ...]
-    blocked_total: int
     ended: tuple[ShownJob, ...]
     workers: tuple[ShownWorker, ...]
     pauses: tuple[ShownPause, ...] = ()
+    blocked_total: int = 0
     outlook: Outlook = field(default_factory=Outlook)
 
 

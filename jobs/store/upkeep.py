@@ -31,24 +31,25 @@ def _raise(session: Session, lane: Lane, now: datetime) -> int:
         f"moved up from {lane.word} to {above.word}: "
         f"it waited longer than {lifecycle.AGES_AFTER.total_seconds() / 3600:.0f} h"
     )
-    old = (
+    old = session.exec(
         select(JobRow.id)
         .where(text(AGES), col(JobRow.ages_at) <= now, JobRow.lane == int(lane))
         .order_by(col(JobRow.ages_at))
         .limit(BATCH)
         .with_for_update(skip_locked=True)
-    )
-    raised = session.execute(
-        update(JobRow)
-        .where(col(JobRow.id).in_(old.scalar_subquery()), col(JobRow.state) == State.QUEUED.value)
-        .values(
-            lane=int(above),
-            ages_at=lifecycle.ages_at(above, now),
-            message=case((col(JobRow.message) == "", says), else_=JobRow.message + "; " + says),
+    ).all()
+    if old:
+        session.execute(
+            update(JobRow)
+            .where(col(JobRow.id).in_(old), col(JobRow.state) == State.QUEUED.value)
+            .values(
+                lane=int(above),
+                ages_at=lifecycle.ages_at(above, now),
+                message=case((col(JobRow.message) == "", says), else_=JobRow.message + "; " + says),
+            )
+            .execution_options(synchronize_session=False)
         )
-        .execution_options(synchronize_session=False)
-    )
-    return int(raised.rowcount)  # type: ignore[attr-defined]
+    return len(old)
 
 
 def expire(session: Session, now: datetime) -> int:

@@ -84,7 +84,7 @@ def router(engine: Engine, site: Site) -> APIRouter:
     @api.api_route("/jobs/{job_id}/log", methods=READ)
     def log(job_id: Id, offset: Annotated[Number, Query(ge=0, le=LARGEST_OFFSET)] = 0) -> Response:
         with db.reading(engine) as session:
-            found = overview.job(session, job_id)
+            found = overview.job(session, job_id, now=clock.now())
         if found is None:
             raise HTTPException(404, f"There is no job {job_id}.")
         part = piece(site.log_of(job_id), offset=offset, ended=found.state not in pages.LIVE)
