@@ -143,8 +143,7 @@ class JobRow(SQLModel, table=True):
 
     Within a lane the earlier `turn_at` goes first. `source` is who asked, `cause` what made it:
     ids of an event, a rule, a negative or another job. `put_off` rows stand outside the line until
-    `due_at`; at `ages_at` a row that still waits moves up a lane. `used_seconds` is what all its
-    attempts took of its queue.
+    `due_at`; at `ages_at` a row that still waits moves up a lane.
     """
 
     __tablename__ = "job"
@@ -162,7 +161,7 @@ class JobRow(SQLModel, table=True):
         _index_where("ix_job_expires", EXPIRES, "expires_at"),
         _index_where("ix_job_broken", BROKEN, "finished_at", "id"),
         _index_where("ix_job_ended", ENDED, "finished_at", "id"),
-        _index_where("ix_job_used", ENDED, "queue", "finished_at", "source", "used_seconds"),
+        _index_where("ix_job_past", ENDED, "queue", "finished_at"),
     )
     id: int | None = Field(default=None, primary_key=True)
     kind: str
@@ -182,7 +181,6 @@ class JobRow(SQLModel, table=True):
     put_off: bool = False
     ages_at: datetime | None = moment(default=None)
     expires_at: datetime | None = moment(default=None)
-    used_seconds: float = 0.0
     started_at: datetime | None = moment(default=None)
     finished_at: datetime | None = moment(default=None)
     blocked_by: str | None = None
@@ -211,6 +209,16 @@ class AttemptRow(SQLModel, table=True):
     outcome: str
     failure_class: str | None = None
     message: str = ""
+
+
+class UseRow(SQLModel, table=True):
+    """What the attempts of one source that ended within one hour took of a queue."""
+
+    __tablename__ = "queue_use"
+    queue: str = Field(primary_key=True)
+    hour: datetime = moment(primary_key=True)
+    source: str = Field(primary_key=True)
+    seconds: float = 0.0
 
 
 class JobNeedRow(SQLModel, table=True):

@@ -7,7 +7,7 @@ import structlog
 from jobs import clock
 from jobs.db import writing
 from jobs.station import Station
-from jobs.store import upkeep
+from jobs.store import upkeep, usage
 
 MOST_BATCHES = 20
 """So that one sweep leaves time for the next."""
@@ -16,7 +16,7 @@ log = structlog.get_logger()
 
 
 def keep_line(station: Station) -> None:
-    """Move up what waited too long, and end what is worth nothing any more."""
+    """Move up what waited too long, end what is worth nothing any more, forget old use."""
     for change, says in ((upkeep.age, "jobs moved up a lane"), (upkeep.expire, "jobs expired")):
         for _ in range(MOST_BATCHES):
             with writing(station.database) as session:
@@ -24,3 +24,5 @@ def keep_line(station: Station) -> None:
             if not changed:
                 break
             log.info(says, count=changed)
+    with writing(station.database) as session:
+        usage.forget(session, clock.now())

@@ -15,7 +15,7 @@ from jobs.dialect import wire
 from jobs.errors import JobFailure, StaleLease
 from jobs.lifecycle import Next
 from jobs.model import Blame, Kind, State
-from jobs.store import line
+from jobs.store import line, usage
 from jobs.store.needs import refresh_dependents
 from jobs.store.work import HELD, take_turn
 from jobs.tables import HELD as HELD_ROWS
@@ -230,7 +230,7 @@ def _let_go(session: Session, row: JobRow, state: State, now: datetime, message:
     """End the lease, and write down what it was."""
     lifecycle.check_move(State(row.state), state)
     started = row.started_at or now
-    row.used_seconds += max(0.0, (now - started).total_seconds())
+    usage.count(session, row, (now - started).total_seconds(), now)
     session.add(
         AttemptRow(
             job_id=cast(int, row.id),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, cast
 
 from sqlalchemy import ColumnElement, TextClause, func, literal, text, tuple_, update
@@ -14,6 +14,7 @@ from sqlmodel.sql.expression import SelectOfScalar
 from jobs import lifecycle
 from jobs.columns import UtcDateTime
 from jobs.model import Lane, State
+from jobs.store import usage
 from jobs.store.pauses import is_paused, paused_queues
 from jobs.tables import BLOCKED, HELD, IN_LINE, PUT_OFF, JobRow
 
@@ -22,9 +23,6 @@ STANDS = text(IN_LINE)
 
 WAITS_FOR_ITS_TIME = text(PUT_OFF)
 SERVED = (col(JobRow.lane), col(JobRow.turn_at), col(JobRow.id))
-USAGE_WINDOW = timedelta(hours=24)
-"""How far back a source's share of a queue is counted."""
-
 MOST_STEP_IN = 500
 """How many step in at once."""
 
@@ -57,9 +55,9 @@ def queues_in_line(session: Session) -> list[str]:
 def due_in(session: Session, queue: str, now: datetime, *, most: int) -> int:
     """How many due jobs nobody holds in one queue, counted up to `most`."""
     counted = 0
-    for stands in (STANDS, WAITS_FOR_ITS_TIME):
-        due = select(JobRow.id).where(stands, JobRow.queue == queue, col(JobRow.due_at) <= now)
-        limited = due.limit(most - counted).subquery()
+    for stands_so, order in ((STANDS, SERVED), (WAITS_FOR_ITS_TIME, (col(JobRow.due_at),))):
+        due = select(JobRow.id).where(stands_so, JobRow.queue == queue, col(JobRow.due_at) <= now)
+        limited = due.order_by(*order).limit(most - counted).subquery()
         counted += session.exec(select(func.count()).select_from(limited)).one()
         if counted >= most:
             break
@@ -116,30 +114,16 @@ def take_first(session: Session, queue: str, now: datetime, *, share: float) -> 
 
 def _others_stand_with(session: Session, row: JobRow) -> bool:
     """Whether another source stands in this row's lane."""
+    order = (col(JobRow.source), col(JobRow.turn_at), col(JobRow.id))
     lane = select(JobRow.id).where(STANDS, JobRow.queue == row.queue, JobRow.lane == row.lane)
     return any(
-        session.exec(lane.where(other).limit(1)).first() is not None
+        session.exec(lane.where(other).order_by(*order).limit(1)).first() is not None
         for other in (col(JobRow.source) < row.source, col(JobRow.source) > row.source)
     )
 
 
-def usage(session: Session, queue: str, now: datetime) -> dict[str, float]:
-    """Seconds of a queue that each source used within `USAGE_WINDOW`, by jobs that have ended."""
-    rows = session.exec(
-        select(JobRow.source, func.sum(JobRow.used_seconds))
-        .where(JobRow.queue == queue, col(JobRow.finished_at) > now - USAGE_WINDOW)
-        .group_by(JobRow.source)
-    )
-    return {source: float(seconds or 0) for source, seconds in rows}
-
-
-def over_share(session: Session, queue: str, now: datetime, *, share: float) -> frozenset[str]:
-    """The sources that used more than their share of a queue."""
-    return lifecycle.over_share(usage(session, queue, now), share)
-
-
 def _let_past(session: Session, first: JobRow, now: datetime, *, share: float) -> JobRow | None:
-    over = over_share(session, first.queue, now, share=share)
+    over = lifecycle.over_share(usage.of_sources(session, first.queue, now), share)
     if first.source not in over:
         return None
     waiting = [name for name in _sources(session, first.queue, first.lane) if name not in over]

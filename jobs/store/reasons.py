@@ -12,7 +12,7 @@ from sqlmodel import Session, col, select
 
 from jobs import lifecycle, planner
 from jobs.model import Lane, State
-from jobs.store import line, pauses, work
+from jobs.store import line, pauses, usage, work
 from jobs.store.expectations import SILENT, Expectations
 from jobs.store.needs import dependents_of, needs_of
 from jobs.store.shown import ShownJob
@@ -198,10 +198,10 @@ def _others(session: Session, row: JobRow, now: datetime, *, share: float) -> Se
         Wait("busy", f"job {other.id} runs there: {other.title}") for other in session.exec(held)
     ]
     if row.lane not in line.UNSHARED and share < 1:
-        used = line.usage(session, row.queue, now)
+        used = usage.of_sources(session, row.queue, now)
         if row.source in lifecycle.over_share(used, share):
             part = used[row.source] / sum(used.values())
-            hours = line.USAGE_WINDOW.total_seconds() / 3600
+            hours = usage.WINDOW.total_seconds() / 3600
             found.append(
                 Wait(
                     "over_share",

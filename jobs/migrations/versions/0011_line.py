@@ -27,10 +27,7 @@ PARTIAL = {
     ),
     "ix_job_broken": ("state in ('failed', 'dead')", ("finished_at", "id")),
     "ix_job_ended": ("finished_at IS NOT NULL", ("finished_at", "id")),
-    "ix_job_used": (
-        "finished_at IS NOT NULL",
-        ("queue", "finished_at", "source", "used_seconds"),
-    ),
+    "ix_job_past": ("finished_at IS NOT NULL", ("queue", "finished_at")),
 }
 
 
@@ -39,7 +36,6 @@ def upgrade() -> None:
         "job", sa.Column("put_off", sa.Boolean(), nullable=False, server_default=sa.false())
     )
     op.add_column("job", sa.Column("ages_at", UtcDateTime(), nullable=True))
-    op.add_column("job", sa.Column("used_seconds", sa.Float(), nullable=False, server_default="0"))
     op.add_column(
         "job_need", sa.Column("settled", sa.Boolean(), nullable=False, server_default=sa.false())
     )
@@ -62,6 +58,13 @@ def upgrade() -> None:
         sa.Column("failure_class", sqlmodel.AutoString(), nullable=True),
         sa.Column("message", sqlmodel.AutoString(), nullable=False),
     )
+    op.create_table(
+        "queue_use",
+        sa.Column("queue", sqlmodel.AutoString(), primary_key=True),
+        sa.Column("hour", UtcDateTime(), primary_key=True),
+        sa.Column("source", sqlmodel.AutoString(), primary_key=True),
+        sa.Column("seconds", sa.Float(), nullable=False),
+    )
     op.create_index("ix_job_identity", "job", ["identity"])
     op.drop_index("ix_job_due", "job")
     op.drop_index("ix_job_kind", "job")
@@ -76,8 +79,9 @@ def downgrade() -> None:
     op.create_index("ix_job_kind", "job", ["kind"])
     op.create_index("ix_job_due", "job", ["queue", "state", "lane", "due_at"])
     op.drop_index("ix_job_identity", "job")
+    op.drop_table("queue_use")
     op.drop_table("attempt")
     op.drop_table("pause")
     op.drop_column("job_need", "settled")
-    for name in ("used_seconds", "ages_at", "put_off"):
+    for name in ("ages_at", "put_off"):
         op.drop_column("job", name)

@@ -14,6 +14,7 @@ from jobs import db
 from jobs.lifecycle import SOURCE_SHARE
 from jobs.model import Kind, Lane, State
 from jobs.store import overview, pauses, reasons, work
+from jobs.tables import UseRow
 
 MINUTE = timedelta(minutes=1)
 
@@ -145,8 +146,8 @@ def test_why_tells_place_pause_due_time_and_quota(session: Session) -> None:
     """Every reason at once where there are several."""
     rows = Rows(session)
     rows.worker()
-    rows.job(queue="bench.cpu", source="engine:a", used_seconds=90.0, finished_at=NOON)
-    rows.job(queue="bench.cpu", source="engine:b", used_seconds=10.0, finished_at=NOON)
+    for source, seconds in (("engine:a", 90.0), ("engine:b", 10.0)):
+        session.add(UseRow(queue="bench.cpu", hour=NOON, source=source, seconds=seconds))
     running = bench(rows, State.RUNNING, started_at=NOON)
     first = bench(rows, source="engine:a", lane=Lane.BACKFILL)
     later = bench(rows, put_off=True, due_at=NOON + MINUTE, failure_class="disk_full")
