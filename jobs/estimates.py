@@ -53,6 +53,7 @@ class Expectation:
 
     starts_in: timedelta | None
     ends_in: timedelta | None
+    runs: bool = False
 
     def __str__(self) -> str:
         return said(self)
@@ -70,6 +71,12 @@ def expectation(
     start = max(wait_seconds, least_wait_seconds, 0.0)
     end = None if own_seconds is None else timedelta(seconds=start + own_seconds)
     return Expectation(timedelta(seconds=start), end)
+
+
+def under_way(remaining: float | None) -> Expectation:
+    """A running job has started, and ends when the rest of it is done."""
+    end = None if remaining is None else timedelta(seconds=remaining)
+    return Expectation(None, end, runs=True)
 
 
 def remaining_seconds(own_seconds: float | None, ran_seconds: float) -> float | None:
@@ -93,9 +100,10 @@ def about(span: timedelta) -> str:
 
 def said(found: Expectation) -> str:
     """One phrase on when a job starts and ends."""
+    done = f"done in {about(found.ends_in)}" if found.ends_in is not None else ""
+    if found.runs:
+        return done or "not known"
     if found.starts_in is None:
         return "not known"
     start = "soon" if found.starts_in < timedelta(minutes=1) else f"in {about(found.starts_in)}"
-    if found.ends_in is None:
-        return f"starts {start}"
-    return f"starts {start}, done in {about(found.ends_in)}"
+    return f"starts {start}, {done}" if done else f"starts {start}"

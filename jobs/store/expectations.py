@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import text
 from sqlmodel import Session, col, select
 
-from jobs.estimates import UNKNOWN, Expectation, expectation, remaining_seconds
+from jobs.estimates import UNKNOWN, Expectation, expectation, remaining_seconds, under_way
 from jobs.model import State
 from jobs.store import line, pauses
 from jobs.store.needs import open_needs
@@ -96,7 +96,7 @@ class Expectations:
     ) -> Expectation:
         """When this job may start and end; `ahead_seconds` is what stands before it in line."""
         if row.state in (State.LEASED, State.RUNNING):
-            return expectation(wait_seconds=0.0, own_seconds=self._remaining(row))
+            return under_way(self._remaining(row))
         least = self._least_wait(row)
         free = self._first_free(row.queue)
         if least is None or free is None:

@@ -7,7 +7,16 @@ from datetime import timedelta
 import pytest
 
 from jobs import lifecycle
-from jobs.estimates import Expectation, Past, about, expectation, likely_seconds, said
+from jobs.estimates import (
+    Expectation,
+    Past,
+    about,
+    expectation,
+    likely_seconds,
+    remaining_seconds,
+    said,
+    under_way,
+)
 from jobs.model import Kind, Lane
 
 BENCH = {
@@ -68,6 +77,13 @@ def test_what_is_not_known_stays_so() -> None:
     assert said(expectation(wait_seconds=600, own_seconds=None)) == "starts in about 10 min"
     both = expectation(wait_seconds=0, own_seconds=1800)
     assert said(both) == "starts soon, done in about 30 min"
+
+
+def test_a_running_job_only_ends() -> None:
+    """It is not said to start; one of unknown length ends no one knows when."""
+    assert said(under_way(1500)) == "done in about 25 min"
+    assert said(under_way(None)) == "not known"
+    assert said(under_way(remaining_seconds(60, 600))) == "done in under a minute"
 
 
 def test_a_due_time_is_waited_for() -> None:
