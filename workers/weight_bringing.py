@@ -21,6 +21,7 @@ from jobs.tables import ModelFileRow
 from jobs.trees import remove
 from workers.download_plan import LEAST_RATE, LeastRate
 from workers.hub_stream import listening
+from workers.store_name import store_name
 from workers.weight_downloads import Shard, Wanted, download, look_up, shards_of, wanted_of
 from workers.weight_store import Store, used
 from workers.weights import digest_of, fetch_packaged
@@ -37,7 +38,7 @@ def store_of(
 
     def let_go(sha256: str) -> bool:
         with writing(database) as session:
-            return rows.let_go(session, sha256)
+            return rows.let_go(session, sha256, store=store_name(settings.weights))
 
     return Store(
         root=settings.weights,
@@ -106,7 +107,8 @@ def _added_by_hand(model: ModelFileRow, store: Store, control: Control) -> tuple
         failure_class="weights_absent",
         blame=Blame.CONFIGURATION,
         phase="download",
-        advice="`forkscout weights add PATH` puts the file into the store",
+        advice="`forkscout weights add PATH` puts the file into the store of the machine "
+        "it runs on; each machine that benches it needs it in its own",
     )
 
 

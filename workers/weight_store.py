@@ -21,6 +21,7 @@ from typing import Literal
 from jobs.errors import JobFailure, Later, disk_full
 from jobs.trees import remove
 from workers.download_parts import BLOCK_BYTES, JOURNAL, NO_ROOM_FOR, PART, forget, part_of
+from workers.store_name import store_name
 
 SUFFIX = ".gguf"
 PART_DAYS = 7
@@ -59,6 +60,15 @@ class Store:
     min_free_bytes: int = 0
     block_bytes: int = BLOCK_BYTES
     say: Callable[[str], None] = field(default=lambda _words: None)
+
+    @property
+    def name(self) -> str:
+        """What rows call this store."""
+        return store_name(self.root)
+
+    def whole(self) -> set[str]:
+        """Digests of the files and sets that are all there."""
+        return {entry.sha256 for entry in self.entries() if entry.form != "part"}
 
     def file(self, sha256: str) -> Path:
         """Where one file lies."""

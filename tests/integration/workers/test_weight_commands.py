@@ -17,11 +17,13 @@ from jobs.cli.work import app as jobs_app
 from jobs.config import Settings
 from jobs.errors import UsageError
 from jobs.model import State
-from jobs.store import catalog
+from jobs.store import catalog, weights
 from workers.cli import app
+from workers.store_name import NAME_FILE
 
 GGUF = files.small().fetch(0, files.small().size_bytes)
 HUB = {"repo": "a/b", "file": "c.gguf", "revision": "main"}
+HERE = "a" * 32
 
 
 @pytest.fixture
@@ -30,7 +32,10 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     monkeypatch.setenv("FORKSCOUT_HOME", str(tmp_path / "var"))
     monkeypatch.setenv("FORKSCOUT_MIN_FREE_BYTES", "0")
     monkeypatch.setenv("COLUMNS", "200")
-    return Settings()
+    settings = Settings()
+    settings.weights.mkdir(parents=True)
+    (settings.weights / NAME_FILE).write_text(HERE)
+    return settings
 
 
 @pytest.fixture
@@ -53,14 +58,17 @@ def put(settings: Settings, name: str) -> str:
 def model(database: Engine, name: str, **values: object) -> int:
     with db.writing(database) as session:
         row = Rows(session).model_file(
-            name=name, sha256=digest(name), **{"present": True, "source": HUB, **values}
+            name=name, sha256=digest(name), **{"stored_in": HERE, "source": HUB, **values}
         )
         return row.id or 0
 
 
 def present(database: Engine) -> dict[str, bool]:
     with db.reading(database) as session:
-        return {row.name: row.present for row in catalog.model_files(session)}
+        return {
+            row.name: HERE in weights.stores_of(session, row.id or 0)
+            for row in catalog.model_files(session)
+        }
 
 
 def test_an_empty_store_says_how_to_fill_it(opened: Engine) -> None:
