@@ -119,8 +119,8 @@ def is_gone(misses: int, since: datetime, now: datetime) -> bool:
     return misses >= GONE_AFTER_MISSES and now - since >= GONE_AFTER
 
 
-def model_facts(facts: ModelFacts) -> dict[str, Any]:
-    """What a header says, as it is kept and told."""
+def model_facts(facts: ModelFacts, *, keys_read: bool) -> dict[str, Any]:
+    """What a header says, as it is kept and told; all of it where every key was read."""
     return {
         "role": _role(facts),
         "arch": facts.architecture,
@@ -134,6 +134,7 @@ def model_facts(facts: ModelFacts) -> dict[str, Any]:
         "context_length": facts.context_length,
         "block_count": facts.block_count,
         "nextn_predict_layers": facts.nextn_predict_layers,
+        "keys_read": keys_read,
         "notes": [note[:200] for note in facts.notes[:8]],
     }
 
@@ -150,11 +151,6 @@ def config_facts(config: DrafterConfig) -> dict[str, Any]:
         "vocab_present": None,
         "tensor_count": None,
     }
-
-
-def claims_heads(name: str) -> bool:
-    """Whether a name alone claims MTP heads."""
-    return any(word in name.lower() for word in ("mtp", "nextn"))
 
 
 def guessed_role(path: str) -> str:
