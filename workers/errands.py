@@ -19,6 +19,7 @@ from jobs.errors import Permanent
 from jobs.hub import Hub
 from jobs.model import Revision, Trust
 from jobs.station import Station
+from jobs.store import hub as hub_rows
 from jobs.store import origins, weights
 from jobs.store.leases import Lease
 from jobs.store.origins import Origin
@@ -79,11 +80,16 @@ class Errand:
             control=self.control,
             log=self.log,
             say=self.say,
+            places=self._places,
         )
         size_bytes = sum(path.stat().st_size for path in paths)
         with writing(self.station.database) as session:
             weights.say_stored(session, model.sha256, size_bytes, store=store.name, now=clock.now())
         return paths
+
+    def _places(self, sha256: str) -> list[str]:
+        with reading(self.station.database) as session:
+            return hub_rows.places_of(session, sha256)
 
 
 def marker_prefix(station: Station) -> str:

@@ -21,6 +21,7 @@ from jobs.tables import ModelFileRow
 from jobs.trees import remove
 from workers.download_plan import LEAST_RATE, LeastRate
 from workers.hub_stream import listening
+from workers.other_places import Places, with_other_places
 from workers.store_name import store_name
 from workers.weight_downloads import Shard, Wanted, download, look_up, shards_of, wanted_of
 from workers.weight_store import Store, used
@@ -60,6 +61,7 @@ def bring(
     log: Path | None,
     say: Callable[[str], None],
     least_rate: LeastRate = LEAST_RATE,
+    places: Places = lambda _sha256: (),
 ) -> tuple[Path, ...]:
     """The verified files of a model, in order; a set is there whole or not at all."""
     store.root.mkdir(parents=True, exist_ok=True)
@@ -88,7 +90,7 @@ def bring(
         if not found:
             _fetch(
                 store, model.sha256, wanted, hub=hub, control=control, say=say,
-                least_rate=least_rate,
+                least_rate=least_rate, places=places,
             )  # fmt: skip
             found = _paths(store, model.sha256, wanted)
         for path in found:
@@ -140,12 +142,17 @@ def _fetch(
     control: Control,
     say: Callable[[str], None],
     least_rate: LeastRate,
+    places: Places,
 ) -> None:
     with hubs.client() as http:
         control.report("ask the hub", note=wanted.repo)
-        found = listening(control, lambda: look_up(hub, wanted, http=http))
+        try:
+            found = listening(control, lambda: look_up(hub, wanted, http=http))
+        except JobFailure as fault:
+            told = partial(with_other_places, fault, wanted, hub=hub, places=places, http=http)
+            raise listening(control, told) from fault
         if found.repo != wanted.repo:
-            say(f"{wanted.repo} has moved to {found.repo}")
+            say(f"{wanted.repo} has moved to {found.repo}: name that in the watch list")
         say(f"fetch {wanted.files[0]} of {found.repo} at {found.commit}")
         shards = shards_of(wanted, found)
         download(
