@@ -191,6 +191,22 @@ def test_a_difference_is_of_contents() -> None:
     assert not moved.is_card_only
 
 
+def test_a_weight_that_left_its_path_names_its_successor() -> None:
+    """The same bytes elsewhere; else the same name with other bytes; cards have none."""
+    before = {
+        "a-Q4_K_M.gguf": "a" * 64, "b-Q4_K_M.gguf": "b" * 64, "c.gguf": "c" * 64, "README.md": "1",
+    }  # fmt: skip
+    now = [
+        file("UD/other-name.gguf", "a"), file("UD/a-Q4_K_M.gguf", "d"),
+        file("UD/b-Q4_K_M.gguf", "e"), HubFile("old/README.md", 1, "", "1"),
+    ]  # fmt: skip
+    change = news.difference(before, now)
+    assert news.successors(change) == [
+        {"path": "a-Q4_K_M.gguf", "now": "UD/other-name.gguf", "same_bytes": True},
+        {"path": "b-Q4_K_M.gguf", "now": "UD/b-Q4_K_M.gguf", "same_bytes": False},
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "is_hub"),
     [
