@@ -177,6 +177,14 @@ def test_a_wrong_wish_writes_nothing(
         assert work.jobs(session) == []
 
 
+def test_the_missing_file_of_a_set_is_named(station: Station, hub: WeightsHub) -> None:
+    """Before anything is queued."""
+    for number in (1, 3):
+        hub.files[f"x-0000{number}-of-00003.gguf"] = b"x" * number
+    with pytest.raises(UsageError, match=r"'x-00002-of-00003\.gguf'.* of the set of"):
+        submit_fetch(desk(station), f"{REPO}/x-00001-of-00003.gguf")
+
+
 @pytest.mark.parametrize(
     ("answer", "says"),
     [(status(401), "not there, or it is private"), (status(404), "is gone")],

@@ -169,6 +169,15 @@ def test_shards_make_one_model() -> None:
     assert not found["M-00000-of-00001.gguf"].is_whole
 
 
+def test_the_same_label_in_two_names_is_two_models() -> None:
+    """Files are told apart by their whole names, never by the quantisation in them."""
+    names = ["a-Q4_K_M.gguf", "a-mtp-Q4_K_M.gguf", "best-of-breed.gguf"]
+    found = weights_of(file(name, name[2]) for name in names)
+    assert [each.first.path for each in found] == names
+    assert all(each.is_whole for each in found)
+    assert len({each.identity for each in found}) == 3
+
+
 def test_a_set_is_known_by_all_its_hashes() -> None:
     """Another content of one shard is another model; the names are not part of it."""
     first, second = "M-00001-of-00002.gguf", "M-00002-of-00002.gguf"
