@@ -9,13 +9,13 @@ import structlog
 from celery import shared_task
 from celery.signals import worker_ready
 
-from jobs import clock, queue
+from jobs import queue
 from jobs.config import Settings
 from jobs.db import writing
 from jobs.lifecycle import NO_SANDBOX
 from jobs.model import Kind
 from jobs.station import Station, serve
-from jobs.store import fleet, weights, work
+from jobs.store import fleet, work
 from jobs.trees import remove
 from jobs.worker import is_ours, open_station, served_queue
 from workers.benching import bench
@@ -23,7 +23,7 @@ from workers.building import build
 from workers.errands import cage_faults, marker_prefix
 from workers.fetching import fetch_model
 from workers.processes import sweep_marker
-from workers.weight_bringing import store_of
+from workers.weight_bringing import take_stock
 
 HANDLERS = {Kind.FETCH_MODEL: fetch_model, Kind.BUILD: build, Kind.BENCH: bench}
 
@@ -51,14 +51,6 @@ def _sweep_scratch(settings: Settings, queue_name: str) -> None:
             remove(folder)
 
 
-def _take_stock(station: Station) -> None:
-    """Say what this machine's store holds: files may have come or gone while nobody worked."""
-    store = store_of(station.settings, station.database)
-    name, held = store.name, store.whole()
-    with writing(station.database) as session:
-        weights.take_stock(session, held, store=name, now=clock.now())
-
-
 @worker_ready.connect
 def prove_cage(**_: Any) -> None:
     """Say once whether strangers' source can run here, and free the jobs that waited for it."""
@@ -70,7 +62,7 @@ def prove_cage(**_: Any) -> None:
     if leftovers:
         log.warning("processes of an earlier life ended", count=leftovers)
     _sweep_scratch(station.settings, queue_name)
-    _take_stock(station)
+    take_stock(station.settings, station.database)
     switched_off = station.settings.sandbox == "none"
     faults = ("FORKSCOUT_SANDBOX is none",) if switched_off else cage_faults()
     with writing(station.database) as session:

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from sqlalchemy import Engine
 
+from jobs import clock
 from jobs import hub as hubs
 from jobs.config import Settings
 from jobs.control import Control
@@ -49,6 +50,14 @@ def store_of(
         min_free_bytes=settings.min_free_bytes,
         say=say,
     )
+
+
+def take_stock(settings: Settings, database: Engine) -> None:
+    """Say what this machine's store holds: files may have come or gone while nobody worked."""
+    store = store_of(settings, database)
+    name, held = store.name, store.whole()
+    with writing(database) as session:
+        rows.take_stock(session, held, store=name, now=clock.now())
 
 
 def bring(
