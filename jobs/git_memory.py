@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+from pathlib import Path
 
 import psutil
 
@@ -38,9 +39,31 @@ def held_bytes(pid: int) -> int:
     """Resident memory of a process and its children, without what is a file of the disk."""
     held = 0
     with contextlib.suppress(psutil.Error):
-        process = psutil.Process(pid)
-        for each in (process, *process.children(recursive=True)):
+        for each in _family(psutil.Process(pid)):
             with contextlib.suppress(psutil.Error):
                 memory = each.memory_info()
                 held += memory.rss - getattr(memory, "shared", 0)
     return held
+
+
+def _family(process: psutil.Process) -> list[psutil.Process]:
+    """The process and all below it, as the system lists its children: a look through every process
+    of the machine, several times a second for each git, costs more than git does."""
+    if not Path(f"/proc/{process.pid}/task/{process.pid}/children").exists():
+        return [process, *process.children(recursive=True)]
+    family = [process]
+    for each in family:
+        for pid in _children(each.pid):
+            with contextlib.suppress(psutil.Error):
+                family.append(psutil.Process(pid))
+    return family
+
+
+def _children(pid: int) -> list[int]:
+    """Each thread's own, as a thread may have started some; one that is over has none."""
+    found: list[int] = []
+    with contextlib.suppress(OSError):
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            with contextlib.suppress(OSError):
+                found += map(int, (thread / "children").read_text().split())
+    return found

@@ -146,6 +146,7 @@ def remember_forks(forks: int, folder: Path) -> None:
     with writing(database) as session:
         for number in range(forks):
             values = {"family": "llama.cpp", "repo": fork(number), "trust": "approve"}
+            values |= {"parent": "f0"} if number else {}
             row, _ = catalog.upsert_engine(session, f"f{number}", now=START, values=values)
             place = refs.repository_of(session, row, START)
             refs.name_default_branch(session, place.id or 0, "master")
