@@ -11,7 +11,9 @@ import psutil
 from jobs.errors import Permanent
 
 MEMORY_BYTES = 2**30  # git holds whole commits and trees, and honest ones are small
+LIST_MEMORY_BYTES = 2**28  # many lists are asked for at once, and 20,000 refs are a few megabytes
 WALL_BYTES = 2 * MEMORY_BYTES  # the system's own limit for each process, should we look too late
+PROCESSES = Path("/proc")
 
 
 class TooMuch(Permanent):
@@ -26,11 +28,12 @@ def wall() -> list[str]:
     return [prlimit, f"--data={WALL_BYTES}", "--"] if prlimit else []
 
 
-def weigh(pid: int) -> None:
+def weigh(pid: int, *, limit_bytes: int | None = None) -> None:
     """Raise `TooMuch` where the process and its children hold too much together."""
-    if held_bytes(pid) > MEMORY_BYTES:
+    limit_bytes = min(limit_bytes or MEMORY_BYTES, MEMORY_BYTES)
+    if held_bytes(pid) > limit_bytes:
         raise TooMuch(
-            f"git needed more than {MEMORY_BYTES // 2**20} MiB of memory",
+            f"git needed more than {limit_bytes // 2**20} MiB of memory",
             advice="Nothing of it was taken. Look at the repository by hand.",
         )
 
@@ -49,7 +52,7 @@ def held_bytes(pid: int) -> int:
 def _family(process: psutil.Process) -> list[psutil.Process]:
     """The process and all below it, as the system lists its children: a look through every process
     of the machine, several times a second for each git, costs more than git does."""
-    if not Path(f"/proc/{process.pid}/task/{process.pid}/children").exists():
+    if not (PROCESSES / f"{process.pid}/task/{process.pid}/children").exists():
         return [process, *process.children(recursive=True)]
     family = [process]
     for each in family:
@@ -63,7 +66,7 @@ def _children(pid: int) -> list[int]:
     """Each thread's own, as a thread may have started some; one that is over has none."""
     found: list[int] = []
     with contextlib.suppress(OSError):
-        for thread in Path(f"/proc/{pid}/task").iterdir():
+        for thread in (PROCESSES / f"{pid}/task").iterdir():
             with contextlib.suppress(OSError):
                 found += map(int, (thread / "children").read_text().split())
     return found

@@ -10,6 +10,7 @@ from pydantic import SecretStr
 
 from jobs.errors import Permanent
 from jobs.git import checked_url
+from jobs.git_memory import LIST_MEMORY_BYTES
 from jobs.git_names import BRANCH, PULL, is_readable
 from jobs.git_process import LIST_SECONDS, ask
 from jobs.git_refs import FULL_SHA
@@ -48,6 +49,7 @@ def remote_refs(
         [*words, checked_url(url)],
         url=url,
         seconds=LIST_SECONDS,
+        memory_bytes=LIST_MEMORY_BYTES,
         exact=True,
         tick=tick,
         token=token,

@@ -40,8 +40,9 @@ from scout.watch import Summary, Trouble
 LOOKS_SECONDS = 600.0
 """How long one round may look: all looks end before news is judged, and one slow server must not
 keep the news of all others."""
-LOOKS_AT_ONCE = 8
-"""Lists asked for at the same time: most of a look is waiting for the other side."""
+LOOKS_AT_ONCE = 16
+"""Lists asked for at the same time: most of a look is waiting for the other side, and GitHub
+refuses nobody below 100."""
 PREFIX = "git:"
 _log = structlog.get_logger(__name__)
 
