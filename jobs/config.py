@@ -91,6 +91,9 @@ class Settings(BaseSettings):
     quiet_seconds: float = Field(
         60.0, ge=0, description="how long a bench waits for a quiet machine before each start"
     )
+    deaf_seconds: float = Field(
+        600.0, gt=0, description="how long due work waits unheard before its worker starts again"
+    )
     source_share: float = Field(
         SOURCE_SHARE,
         gt=0,

@@ -19,7 +19,7 @@ from celery import Celery
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from jobs import clock, queue
+from jobs import clock, hearing, queue
 from jobs.config import Settings
 from jobs.control import Control
 from jobs.db import reading, writing
@@ -71,13 +71,14 @@ Handler = Callable[[Station, Lease, Control], Record]
 def serve(station: Station, queue_name: str, handlers: Mapping[Kind, Handler]) -> int:
     """Do what is due in a queue until nothing is, or this worker drains; how many jobs."""
     done = 0
-    while _serve_one(station, queue_name, handlers):
-        done += 1
+    with hearing.looking(station.settings.locks, queue_name):
+        while _serve_one(station, queue_name, handlers):
+            done += 1
     return done
 
 
 def _serve_one(station: Station, queue_name: str, handlers: Mapping[Kind, Handler]) -> bool:
-    if not _has_due(station, queue_name):
+    if not has_due(station, queue_name):
         return False
     alone = queue_name.startswith(BENCH)
     if not alone:
@@ -130,7 +131,8 @@ def _is_draining(station: Station) -> bool:
         return fleet.is_draining(session, station.name)
 
 
-def _has_due(station: Station, queue_name: str) -> bool:
+def has_due(station: Station, queue_name: str) -> bool:
+    """Whether this queue is open and something of it is due."""
     with reading(station.database) as session:
         now = clock.now()
         waits = line.due_in(session, queue_name, now, most=1)
