@@ -117,7 +117,7 @@ def waiting(broker, name="build"):
 
 
 def test_a_ring_is_one_message(station, broker):
-    """It goes into the queue it is for, and a sweep adds only what is missing."""
+    """Into the queue it is for; a sweep counts all priority keys, adds what is missing (C46)."""
     assert queue.ring(station.app, "build")
     assert waiting(broker) == 1
     assert queue.sweep(station.app, {"build": 3, "publish": 1}) == {"build": 2, "publish": 1}
@@ -144,8 +144,26 @@ def test_a_broker_that_is_away_is_not_waited_for(station, broker):
     assert queue.ring(station.app, "build")
 
 
+def test_a_broker_that_takes_no_writes_costs_a_warning_and_no_job(station, broker):
+    """Full, or unable to save: the row stands, the ring says False, a later sweep rings (C50)."""
+    ids = queue_fetches(station, 1)
+    with broker.client() as client:
+        limit = client.config_get("maxmemory")["maxmemory"]
+        client.config_set("maxmemory", 1)
+    try:
+        with capture_logs() as logs:
+            assert not queue.ring(station.app, "build")
+    finally:
+        with broker.client() as client:
+            client.config_set("maxmemory", limit)
+    assert [entry["event"] for entry in logs] == ["doorbell not heard"]
+    with db.reading(station.database) as session:
+        due = line.due_queues(session, clock.now(), most=queue.MOST_RINGS)
+    assert queue.sweep(station.app, due) == {"build": len(ids)}
+
+
 def test_a_forgetful_broker_loses_no_job(station, broker):
-    """Twelve jobs, every doorbell flushed: one sweep, and each is served exactly once."""
+    """Twelve jobs, every doorbell flushed: one sweep, each is served exactly once (case C50)."""
     ids = queue_fetches(station, 12)
     for _ in ids:
         queue.ring(station.app, "build")
@@ -189,7 +207,7 @@ def test_a_message_of_a_job_that_is_over_is_acknowledged_and_that_is_all(station
 
 
 def test_what_the_worker_hears_is_harmless(station, broker, tmp_path):
-    """Pickle is refused, repeated doorbells find nothing, no result stays; the worker goes on."""
+    """Pickle is refused, repeated doorbells find nothing, no result stays (case C49)."""
     trace = tmp_path / "unpickled"
     with worker(station) as process:
         station.app.send_task(
