@@ -50,6 +50,7 @@ def fetch(hub: WeightsHub, root: Path, tmp_path: Path, said: list[str]) -> Bring
             key: changes.pop(key) for key in ("budget_bytes", "min_free_bytes") if key in changes
         }
         least_rate = changes.pop("least_rate", LEAST_RATE)
+        places = changes.pop("places", lambda _sha256: ())
         store = Store(
             root,
             kept=set,
@@ -74,6 +75,7 @@ def fetch(hub: WeightsHub, root: Path, tmp_path: Path, said: list[str]) -> Bring
             log=None,
             say=said.append,
             least_rate=least_rate,
+            places=places,
         )
 
     return run

@@ -39,6 +39,15 @@ def test_the_commit_is_what_is_asked_for(hub: WeightsHub, fetch: Bring) -> None:
     assert f"/resolve/{COMMIT}/{FILE}" in hub.asked[1][1]
 
 
+def test_a_repository_of_thousands_of_files_costs_three_requests(
+    hub: WeightsHub, fetch: Bring
+) -> None:
+    """One for the description, one for the link, one for the bytes."""
+    hub.files |= {f"shards/{number}.bin": b"x" for number in range(8_000)}
+    assert fetch()[0].read_bytes() == WEIGHTS
+    assert [kind for kind, _, _ in hub.asked] == ["api", "resolve", "cdn"]
+
+
 def test_the_token_never_leaves_the_hub(hub: WeightsHub, fetch: Bring) -> None:
     """The place that the hub redirects to is another origin, and is shown nothing."""
     fetch(token=TOKEN)

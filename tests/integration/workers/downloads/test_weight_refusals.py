@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from support.one_file import FILE, WEIGHTS, Bring, left
-from support.weights_hub import COMMIT, Handler, WeightsHub, status
+from support.weights_hub import COMMIT, REPO, Handler, WeightsHub, status
 
 from jobs.errors import JobFailure, Later, Transient, UsageError
 from jobs.model import Blame
@@ -103,6 +103,49 @@ def test_a_deleted_file_is_said(hub: WeightsHub, fetch: Bring) -> None:
     del hub.files[FILE]
     with pytest.raises(JobFailure, match="is gone"):
         fetch()
+
+
+def test_a_size_that_the_hub_does_not_say_is_unknown(hub: WeightsHub, fetch: Bring) -> None:
+    """It is never nothing: the watch list says it, or nothing is downloaded."""
+    hub.said[FILE] = {"size": None}
+    with pytest.raises(JobFailure, match="no known bytes") as caught:
+        fetch()
+    assert caught.value.failure_class == "weights_size"
+    assert hub.count("cdn") == 0
+    assert fetch(size_bytes=len(WEIGHTS))[0].read_bytes() == WEIGHTS
+
+
+def test_bytes_that_lie_elsewhere_in_the_repository_are_named(
+    hub: WeightsHub, fetch: Bring
+) -> None:
+    """A file that was moved, or a commit that was squashed away: the advice says where it is."""
+    hub.files = {"new/tiny-Q4_K_M.gguf": hub.files[FILE], "a/../b.gguf": WEIGHTS}
+    for fault in (None, status(404, X_Error_Code="RevisionNotFound")):
+        hub.faults["api"] = [fault]
+        with pytest.raises(JobFailure) as caught:
+            fetch()
+        assert f"submit fetch {REPO}/new/tiny-Q4_K_M.gguf`" in caught.value.advice
+    assert hub.count("cdn") == 0
+
+
+def test_other_bytes_of_the_name_are_another_model(hub: WeightsHub, fetch: Bring) -> None:
+    """They are suggested as that, and never fetched in its stead."""
+    hub.files = {"new/tiny-Q4_K_M.gguf": b"other" * 99, "new/tiny-Q8_0.gguf": b"x"}
+    with pytest.raises(JobFailure, match="is gone") as caught:
+        fetch()
+    assert "new/tiny-Q4_K_M.gguf is there now, with other bytes" in caught.value.advice
+    assert hub.count("cdn") == 0
+
+
+def test_bytes_that_the_watch_saw_elsewhere_are_named(hub: WeightsHub, fetch: Bring) -> None:
+    """Of a repository that is gone; a place that could mean something else is never named."""
+    seen = ["o/r/../../x.gguf", "o/r/x.gguf --yes", "other/Repo/tiny-Q4_K_M.gguf"]
+    for places, named in ((seen, "other/Repo/tiny-Q4_K_M.gguf"), (seen[:2], "check the name")):
+        hub.faults["api"] = [status(401)] * 2
+        with pytest.raises(JobFailure, match="not there, or it is private") as caught:
+            fetch(places=lambda _sha256, found=places: found)
+        assert named in caught.value.advice
+        assert "x.gguf" not in caught.value.advice
 
 
 @pytest.mark.parametrize(
