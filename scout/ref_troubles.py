@@ -35,6 +35,15 @@ def not_asked(name: str, state: SourceStateRow) -> Trouble:
     )
 
 
+def too_much(kin: Kin) -> Trouble:
+    """A repository that was left out, so that all others can be judged."""
+    return Trouble(
+        kin.name,
+        f"{kin.repo} has too much history to be judged beside the others",
+        "look at the repository by hand; the others are not held up by it",
+    )
+
+
 def is_in_doubt(kin: Kin) -> bool:
     """Whether nothing may be taken from its name."""
     return kin.origin is not None and bool(kin.origin.doubt)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.hub import Hub, Repository
 
-from jobs import git_contents, git_network, git_remote
+from jobs import git_contents, git_network, git_remote, git_rooms
 from jobs.errors import Permanent, ScoutError, Transient
 from jobs.git import repo_url
 from jobs.git_history import changed_files, changed_paths, commits
@@ -81,12 +81,12 @@ def test_what_was_forced_away_or_deleted_stays(repository: Repository, network: 
     new = repository.commit({"b": "new"})
     repository.push("work")
     git_network.update(network, URL, 1)
-    assert refs(network, SEEN) == [f"{SEEN}{forced}"]
+    assert refs(network, SEEN) == [f"{SEEN}1/{forced}"]
     repository.push(":work")
     git_network.update(network, URL, 1)
-    assert set(refs(network, SEEN)) == {f"{SEEN}{forced}", f"{SEEN}{new}"}
+    assert set(refs(network, SEEN)) == {f"{SEEN}1/{forced}", f"{SEEN}1/{new}"}
     assert f"{BRANCH}work" not in git_network.tips(network, 1)
-    assert {old, forced, new} <= {each.sha for each in commits(network, [1], seen=SEEN)}
+    assert {old, forced, new} <= {each.sha for each in commits(network, [1])}
 
 
 def test_contents_come_one_by_one_and_only_when_asked(
@@ -164,7 +164,7 @@ def test_more_history_than_honest_is_refused_whole(
 ) -> None:
     """The flooding fork loses its namespace; the others keep theirs."""
     git_network.update(network, URL, 1)
-    monkeypatch.setattr(git_network, limit, value)
+    monkeypatch.setattr(git_rooms, limit, value)
     other = hub.add("b/engine")
     for n in range(3):
         other.commit({"x": str(n)})
@@ -208,7 +208,7 @@ def test_a_flood_under_an_unreadable_name_is_refused_whole(
 ) -> None:
     """Nothing of it stays reachable, whatever its branches are called."""
     git_network.update(network, URL, 1)
-    monkeypatch.setattr(git_network, "COMMITS_LIMIT", 2)
+    monkeypatch.setattr(git_rooms, "COMMITS_LIMIT", 2)
     for n in range(3):
         repository.commit({"x": str(n)})
     repository.push()
@@ -223,7 +223,7 @@ def test_a_room_that_stays_is_not_called_empty(
 ) -> None:
     """A guard that failed says so."""
     git_network.update(network, URL, 1, candidate=True)
-    monkeypatch.setattr(git_network, "_change_refs", lambda *_: None)
+    monkeypatch.setattr(git_rooms, "change_refs", lambda *_: None)
     with pytest.raises(Permanent, match="cannot be deleted"):
         git_network.drop(network, 1)
 
@@ -280,7 +280,7 @@ def test_hostile_texts_are_bounded_and_printable(repository: Repository, network
     repository.commit({"b": "1"}, message="\x1b[2Jred\u202e\x1f" + "y" * 5000, author="A\x07B")
     repository.push()
     git_network.update(network, URL, 1)
-    newest, oldest = commits(network, [1], seen=SEEN)
+    newest, oldest = commits(network, [1])
     assert newest.subject.startswith("[2Jredyyy")
     assert len(newest.subject) <= 240
     assert newest.author == "AB"
@@ -330,13 +330,13 @@ def test_what_a_candidate_has_can_be_forgotten(
     other.commit({"b": "3"})
     other.push()
     git_network.update(network, OTHER, 2, candidate=True)
-    assert {commit.sha for commit in commits(network, [2], seen=SEEN)} >= {theirs, first}
+    assert {commit.sha for commit in commits(network, [2])} >= {theirs, first}
     repository.git("commit", "--quiet", "--amend", "-m", "rewritten")
     repository.push()
     git_network.update(network, URL, 1)
     git_network.drop(network, 2)
     assert refs(network, "refs/candidates/") == []
-    assert refs(network, SEEN) == [f"{SEEN}{first}"]
+    assert refs(network, SEEN) == [f"{SEEN}1/{first}"]
     git_network.drop(network, 77)
 
 
@@ -363,7 +363,7 @@ def test_many_packs_become_one(
     assert git_network.tidy(network)
     assert not git_network.tidy(network)
     assert len(list((network / "objects" / "pack").glob("*.pack"))) <= 2
-    assert len(list(commits(network, [1], seen=SEEN))) == 4
+    assert len(list(commits(network, [1]))) == 4
     assert changed_files(network, [repository.head]) == {repository.head: {"b"}}
 
 
@@ -384,7 +384,7 @@ def test_the_head_of_a_pull_request_is_fetched_alone(hub: Hub, network: Path) ->
     repository.push("HEAD:refs/pull/7/head")
     found = git_network.update_pulls(network, URL, 1, [pull])
     assert (found.commits, found.fetched) == ({pull: second}, True)
-    assert refs(network, SEEN) == [f"{SEEN}{first}"]
+    assert refs(network, SEEN) == [f"{SEEN}1/{first}"]
     with pytest.raises(ScoutError):
         git_network.update_pulls(network, URL, 1, ["refs/pull/8/head"])
     assert git_network.held_by(network)[1].commits == {pull: second}
