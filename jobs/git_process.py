@@ -241,8 +241,9 @@ def _fault(said: str, url: str | None, *, has_token: bool) -> Exception:
     lines = [line for line in said.replace("\r", "\n").split("\n") if line.strip()]
     reasons = [line for line in lines if re.match(r"(fatal|error|remote):", line)]
     last = _printable((reasons or lines or ["git failed and said nothing"])[-1])[:300]
-    if FULL_DISK.search(said):
-        return disk_full(last)
+    full = next(filter(FULL_DISK.search, lines), None)
+    if full is not None:
+        return disk_full(_printable(full)[:300])
     if NO_MEMORY.search(said):
         return TooMuch(
             "git asked for more memory than it may have", advice="Look at the repository by hand."

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import structlog
+from sqlalchemy.exc import OperationalError
 
-from jobs.errors import ScoutError
+from jobs.errors import JobFailure, ScoutError
 from jobs.git_names import short_name
 from jobs.sightings import SourceStateRow
 from jobs.store import refs
 from scout.kinship import Kin
+from scout.setbacks import FREE_SPACE
 from scout.watch import Trouble
 
 _log = structlog.get_logger(__name__)
@@ -18,6 +20,11 @@ _log = structlog.get_logger(__name__)
 
 def failed(name: str, error: Exception) -> Trouble:
     """A look that ended in an error; one of our own is loud in the log."""
+    if isinstance(error, JobFailure):
+        return Trouble(name, error.detail, FREE_SPACE)
+    if isinstance(error, OperationalError):
+        says = " ".join(str(error.orig).split())
+        return Trouble(name, f"the database failed: {says}", FREE_SPACE)
     if isinstance(error, ScoutError):
         return Trouble(name, error.message, error.advice)
     _log.exception("source crashed", engine=name, exc_info=error)

@@ -40,6 +40,7 @@ from scout.ref_troubles import (
     too_much,
 )
 from scout.ref_values import Place, RefNews, View
+from scout.setbacks import going_on
 from scout.sources.base import RefSource, RefsSeen, Watched
 from scout.sources.registry import REF_SOURCES
 from scout.watch import Summary, Trouble
@@ -118,17 +119,18 @@ def watch_refs(
             troubles += [lacking] if (lacking := missing(kin[name], seen[name])) else []
         except Exception as error:
             troubles.append(failed(name, error))
-            with writing(database) as session:
+            with going_on(troubles, name), writing(database) as session:
                 refs.note_failure(session, _key(kin[name]), now(), why=troubles[-1].message)
     told, more, unjudged = _tell(this, kin, seen)
     new += told
-    with writing(database) as session:
+    troubles += more
+    with going_on(troubles, "what git showed"), writing(database) as session:
         judged = [_key(kin[name]) for name in seen if name not in unjudged]
         refs.note_answers(session, judged, now())
         for name, why in unjudged.items():
             refs.note_failure(session, _key(kin[name]), now(), why=why)
     looked = {name: _heads(kin[name], commits) for name, commits in seen.items()}
-    return Summary(looked, tuple(new), (*troubles, *more))
+    return Summary(looked, tuple(new), tuple(troubles))
 
 
 def _prepare(this: _Round) -> dict[str, SourceStateRow]:
