@@ -28,6 +28,7 @@ from scout.candidate_rows import candidate, known, long_gone
 from scout.candidate_values import SOURCE, Candidate, Source, due, in_turn, key_of
 from scout.history import GitHistory, History
 from scout.kinship import Kin, kindred
+from scout.ref_record import not_after
 from scout.ref_values import RefNews
 from scout.sources import git_refs
 from scout.watch import Summary, Trouble
@@ -248,7 +249,7 @@ def _write(session: Session, one: Candidate, news: RefNews, now: datetime) -> bo
         kind=news.kind,
         title=news.title,
         now=now,
-        happened_at=news.happened_at,
+        happened_at=not_after(now, news.happened_at),
         payload={
             "source": SOURCE,
             "schema_version": SCHEMA_VERSION,

@@ -28,6 +28,7 @@ from scout.hub.desk import open_desk as open_hub_desk
 from scout.hub.rounds import HubRound
 from scout.rounds import CANDIDATES, PARTS, ensure_watchlist, look_and_plan
 from scout.scores import keep_scores
+from scout.setbacks import going_on
 from scout.watch import Summary, Trouble
 
 WITHOUT_TOKEN = (repositories.NAME, releases.NAME)
@@ -134,23 +135,28 @@ def glance(
         )
         summary = replace(summary, unwatched=())
     if source in ("", CANDIDATES):
-        looked = look_at_candidates(
-            database,
-            network=settings.network,
-            now=clock.now,
-            count=CANDIDATES_COUNT,
-            seconds=CANDIDATES_SECONDS,
-            force=bool(source),
-            on_look=on_look,
-            token=settings.github_token,
-        )
-        note_round(database, CANDIDATES, looked.summary, now=clock.now())
-        summary = summary.joined(looked.summary)
-        keep_scores(database, now=clock.now)
+        setbacks: list[Trouble] = []
+        with going_on(setbacks, CANDIDATES):
+            looked = look_at_candidates(
+                database,
+                network=settings.network,
+                now=clock.now,
+                count=CANDIDATES_COUNT,
+                seconds=CANDIDATES_SECONDS,
+                force=bool(source),
+                on_look=on_look,
+                token=settings.github_token,
+            )
+            summary = summary.joined(looked.summary)
+            note_round(database, CANDIDATES, looked.summary, now=clock.now())
+            keep_scores(database, now=clock.now)
+        summary = summary.joined(Summary(troubles=tuple(setbacks)))
     of_hub = _look_at_hub(database, settings, hub_names, forced=bool(source), on_look=on_look)
+    late: list[Trouble] = []
     if of_hub is not None:
-        with writing(database) as session:
+        with going_on(late, "what is to be queued"), writing(database) as session:
             jobs += plan_events(session, clock.now())
+        summary = summary.joined(Summary(troubles=tuple(late)))
     if not names:
         return Glance(summary, hub=of_hub, remarks=_unasked(source), jobs=tuple(jobs))
     try:
@@ -160,9 +166,12 @@ def glance(
         if source:
             raise
         found = Round(troubles=(_said(fault),))
-    keep_scores(database, now=clock.now)
-    with writing(database) as session:
-        jobs += plan_events(session, clock.now())
+    late = []
+    with going_on(late, "what is to be queued"):
+        keep_scores(database, now=clock.now)
+        with writing(database) as session:
+            jobs += plan_events(session, clock.now())
+    summary = summary.joined(Summary(troubles=tuple(late)))
     return Glance(summary, found, of_hub, _remarks(settings, source, found), tuple(jobs))
 
 

@@ -11,7 +11,7 @@ import structlog
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from jobs import clock, queue
+from jobs import clock, git_network, queue
 from jobs.config import Settings
 from jobs.db import reading, writing
 from jobs.dispatch import plan_events
@@ -29,8 +29,9 @@ from scout.mention_watch import keep_mentions
 from scout.reading import load
 from scout.ref_watch import watch_refs
 from scout.scores import keep_scores
+from scout.setbacks import going_on
 from scout.standings import keep_standings
-from scout.watch import Summary, watch
+from scout.watch import Summary, Trouble, watch
 
 DEMO = "demo"
 TAKES_DEMO = (
@@ -77,12 +78,17 @@ def look_and_plan(
     summary = Summary()
     if PACKAGES in parts:
         summary = watch(database, now=clock.now, log=settings.logs / "pip.log", on_look=on_look)
-        note_round(database, PACKAGES, summary, now=clock.now())
+        setbacks: list[Trouble] = []
+        with going_on(setbacks, PACKAGES):
+            note_round(database, PACKAGES, summary, now=clock.now())
+        summary = summary.joined(Summary(troubles=tuple(setbacks)))
     if GIT in parts:
         summary = summary.joined(_look_at_git(database, settings, on_look, force=force))
-    with writing(database) as session:
+    jobs: list[JobRow] = []
+    unplanned: list[Trouble] = []
+    with going_on(unplanned, "what is to be queued"), writing(database) as session:
         jobs = plan_events(session, clock.now())
-    return summary, jobs
+    return summary.joined(Summary(troubles=tuple(unplanned))), jobs
 
 
 def _look_at_git(
@@ -102,12 +108,16 @@ def _look_at_git(
         on_look=on_look,
         token=settings.github_token,
     )
-    note_round(database, GIT, moves, now=clock.now())
-    troubles = keep_standings(database, history=history, now=clock.now)
-    for keep in (keep_engine_facts, keep_mentions):
-        for problem in keep(database, history=history, now=clock.now):
-            log.warning("ranking facts not worked out", cause=problem)
-    keep_scores(database, now=clock.now)
+    troubles: list[Trouble] = []
+    with going_on(troubles, "the network of forks"):
+        git_network.tidy(settings.network)
+    with going_on(troubles, "what git showed"):
+        note_round(database, GIT, moves, now=clock.now())
+        troubles += keep_standings(database, history=history, now=clock.now)
+        for keep in (keep_engine_facts, keep_mentions):
+            for problem in keep(database, history=history, now=clock.now):
+                log.warning("ranking facts not worked out", cause=problem)
+        keep_scores(database, now=clock.now)
     return moves.joined(Summary(troubles=tuple(troubles)))
 
 
