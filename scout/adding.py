@@ -89,9 +89,9 @@ def remove(session: Session, name: str) -> str:
     return row.repo or row.package or ""
 
 
-def named_in(watchlist: Path | None, name: str) -> str | None:
+def named_in(watchlist: Path | None, name: str, watched: Mapping[str, str | None]) -> str | None:
     """The configured watch list, where it would bring the engine back at the next look."""
-    if watchlist is None or not any(each.name == name for each in load(watchlist).engines):
+    if watchlist is None or not any(each.name == name for each in load(watchlist, watched).engines):
         return None
     return str(watchlist)
 

@@ -15,6 +15,7 @@ from jobs.db import reading, writing
 from jobs.dispatch import plan_events
 from jobs.errors import ScoutError, UsageError
 from jobs.tables import JobRow
+from scout.candidate_identity import by_number
 from scout.candidates import look_at_candidates
 from scout.github import releases, repositories
 from scout.github.answers import advice_for
@@ -97,12 +98,14 @@ class Glance:
             "github": github
             and {
                 "looked": github.looked,
+                "unanswered": github.unanswered,
                 "requests": github.requests,
                 "waiting": list(github.waiting),
             },
             "hub": hub
             and {
                 "looked": hub.looked,
+                "unanswered": hub.unanswered,
                 "requests": hub.requests,
                 "waiting": list(hub.waiting),
             },
@@ -143,6 +146,7 @@ def glance(
             force=bool(source),
             on_look=on_look,
             token=settings.github_token,
+            ask=by_number(open_desk(database, settings)) if _asks_github(settings) else None,
         )
         note_round(database, CANDIDATES, looked.summary, now=clock.now())
         summary = summary.joined(looked.summary)
@@ -164,6 +168,12 @@ def glance(
     with writing(database) as session:
         jobs += plan_events(session, clock.now())
     return Glance(summary, found, of_hub, _remarks(settings, source, found), tuple(jobs))
+
+
+def _asks_github(settings: Settings) -> bool:
+    """Whether GitHub's API may be asked where nobody named a source of it."""
+    token = settings.github_token.get_secret_value().strip()
+    return bool(token) or settings.github_api != PUBLIC_API
 
 
 def _look_at_hub(
@@ -210,7 +220,7 @@ def _github_sources(settings: Settings, source: str) -> tuple[str, ...]:
         return names
     if token:
         return SOURCES
-    return WITHOUT_TOKEN if settings.github_api != PUBLIC_API else ()
+    return WITHOUT_TOKEN if _asks_github(settings) else ()
 
 
 def _unasked(source: str) -> tuple[str, ...]:

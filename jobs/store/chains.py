@@ -121,7 +121,7 @@ def fork(session: Session, repository_id: int) -> ForkDetail | None:
         events_total=session.exec(select(func.count()).select_from(EventRow).where(mine)).one(),
         revisions=tuple(revisions[:MOST_REVISIONS]),
         revisions_total=len(revisions),
-        issues=_issues(session, forks.linked_issues(session, shown.full_name)),
+        issues=_issues(session, forks.issues_linked_to(session, row.github_id, shown.full_name)),
     )
 
 
@@ -231,19 +231,23 @@ def _sync(stored: Mapping[str, Any] | None) -> ShownSync | None:
 
 
 def _issues(session: Session, rows: Iterable[LinkedIssueRow]) -> tuple[ShownIssue, ...]:
+    """Under the name that a repository has now: its old one may be somebody else's."""
+    rows = list(rows)
     blocked = {
         row.full_name.lower() for row in forks.repositories(session, states=(forks.BLOCKED,))
     }
+    places = forks.known_ids(session, {int(row.facts.get("repo_id") or 0) for row in rows})
+    names = {number: place.full_name for number, place in places.items()}
     return tuple(
         ShownIssue(
-            full_name=row.full_name,
+            full_name=(name := names.get(int(row.facts.get("repo_id") or 0), row.full_name)),
             number=row.number,
             kind=row.kind,
             state=row.state,
             title=row.title,
             note=row.note,
             moved_at=row.moved_at,
-            repository_state=forks.BLOCKED if row.full_name.lower() in blocked else forks.KNOWN,
+            repository_state=forks.BLOCKED if name.lower() in blocked else forks.KNOWN,
         )
         for row in rows
     )

@@ -141,14 +141,27 @@ def unseen_forks(
     ).all()
 
 
-def linked_issues(session: Session, full_name: str | None = None) -> list[LinkedIssueRow]:
-    """Issues and pull requests somebody wants to hear about, of one repository where asked."""
+def linked_issues(session: Session) -> list[LinkedIssueRow]:
+    """Issues and pull requests somebody wants to hear about."""
     query = select(LinkedIssueRow).order_by(
         col(LinkedIssueRow.full_name), col(LinkedIssueRow.number)
     )
-    if full_name is not None:
-        query = query.where(LinkedIssueRow.full_name == full_name)
     return list(session.exec(query))
+
+
+def issues_linked_to(
+    session: Session, github_id: int | None, full_name: str
+) -> list[LinkedIssueRow]:
+    """Those of one repository: by its number, or by its name while a link is bound to none."""
+    return [
+        row
+        for row in linked_issues(session)
+        if (
+            row.facts.get("repo_id") == github_id
+            if row.facts.get("repo_id")
+            else row.full_name.lower() == full_name.lower()
+        )
+    ]
 
 
 def linked_issue(session: Session, full_name: str, number: int) -> LinkedIssueRow | None:

@@ -17,6 +17,7 @@ from support.watching import CHAIN, NOON, Scout, bench_of, engine
 from jobs import git_network
 from jobs.db import reading, writing
 from jobs.dispatch import plan_events
+from jobs.errors import Transient
 from jobs.sightings import RepositoryRow, StandingRow
 from jobs.store import forks, refs, source_states, standings
 from scout.candidate_rows import DROPPED_AFTER, candidates_due
@@ -73,7 +74,8 @@ class Watch(Scout):
     def glance(self, **how: Any) -> CandidateRound:
         """One round over the candidates."""
         self.at += timedelta(minutes=30)
-        return look_at_candidates(self.database, network=self.network, now=lambda: self.at, **how)
+        asked = {"ask": lambda _one: "", **how}
+        return look_at_candidates(self.database, network=self.network, now=lambda: self.at, **asked)
 
     def git(self, number: int) -> GitFacts | None:
         """What is stored of a repository."""
@@ -446,3 +448,62 @@ def test_engines_are_ranked_by_the_same_facts(chain: Chain, watch: Watch) -> Non
     keep_engine_facts(watch.database, history=history, now=lambda: later)
     with reading(watch.database) as session:
         assert {key: row.git for key, row in standings.standings(session).items()} == first
+
+
+def test_a_strangers_push_is_not_told_as_the_candidates(
+    hub: Hub, chain: Chain, watch: Watch
+) -> None:
+    """Where the history was replaced, the name may have passed on: nothing is told or kept of it
+    until GitHub's number says that the name is still its own."""
+    made = _fork(hub, chain)
+    number = watch.list(7, "new/work", UPSTREAM)
+    watch.glance()
+    with reading(watch.database) as session:
+        before = refs.refs_of(session, number)
+    made.git("checkout", "--quiet", "--orphan", "evil")
+    made.commit({"evil": "1"}, message="evil dflash")
+    made.push("HEAD:refs/heads/main")
+    for doubt in (lambda _one: "it is called new/other now", None):
+        watch.list(7, "new/work", UPSTREAM)
+        found = watch.glance(ask=doubt, force=True)
+        assert found.new == ()
+        assert found.troubles[0].of_a_stranger
+        assert "nothing of it is told" in found.troubles[0].message
+        with reading(watch.database) as session:
+            assert refs.refs_of(session, number) == before
+        watch.at += timedelta(hours=2)
+    watch.list(7, "new/work", UPSTREAM)
+    (told,) = watch.glance(force=True).new
+    assert told.kind == "fork_pushed"
+
+
+def test_a_takedown_that_git_hears_is_kept(hub: Hub, chain: Chain, watch: Watch) -> None:
+    """A blocked candidate is blocked at once, and told so; nobody asks it again."""
+    number = watch.list(7, "new/work", UPSTREAM)
+    watch.glance(
+        source=_Silent(Transient("unable to access: The requested URL returned error: 451"))
+    )
+    with reading(watch.database) as session:
+        assert session.get_one(RepositoryRow, number).state == forks.BLOCKED
+    assert any(key.startswith("gh:repo:7:blocked:") for key in watch.events())
+    assert watch.glance(force=True).troubles == ()
+
+
+class _Silent:
+    """A source that never answers."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def look_at_candidate(self, *_: object, **__: object) -> RefsSeen:
+        """Raises."""
+        raise self.error
+
+
+def _fork(hub: Hub, chain: Chain) -> Repository:
+    """A fork of upstream with one patch of its own."""
+    made = hub.add("new/work")
+    made.git("reset", "--quiet", "--hard", made.take(chain.upstream, "master"))
+    patch(made, "good", "eve", 40)
+    made.push("HEAD:refs/heads/main")
+    return made
