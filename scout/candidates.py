@@ -69,6 +69,9 @@ class _Round:
     def history(self, started: datetime) -> History:
         return GitHistory(self.network, token=self.token, tick=self.tick(started))
 
+    def failed(self, name: str, repository: int, error: Exception) -> Trouble:
+        return failed(self.database, self.now(), name, repository, error)
+
     def tick(self, started: datetime) -> Callable[[], None]:
         """Ends what one candidate does once its time is over."""
 
@@ -126,7 +129,7 @@ def look_at_candidates(
             seen[one.repository] = _look(this, one, kin[one.root].refs, known_here)
             asked[one.repository] = one
         except Exception as error:
-            troubles.append(failed(this.database, this.now(), row.full_name, row.id or 0, error))
+            troubles.append(this.failed(row.full_name, row.id or 0, error))
     stop = until + timedelta(seconds=LONGEST_SECONDS)
     new, more, looked = _judge(this, asked, seen, kin, yards, stop)
     return CandidateRound(tuple(looked), tuple(new), (*troubles, *more), len(waiting) - tried)
@@ -171,10 +174,7 @@ def _judge(
         try:
             yard = _with_rooms(this, group, seen, kin, yards[root])
         except Exception as error:
-            troubles += [
-                failed(this.database, this.now(), one.full_name, one.repository, error)
-                for one in group
-            ]
+            troubles += [this.failed(one.full_name, one.repository, error) for one in group]
             continue
         for one in group:
             if this.now() >= stop:
@@ -183,9 +183,7 @@ def _judge(
                 new += _record(this, one, seen[one.repository], yard)
                 looked.append(one.full_name)
             except Exception as error:
-                troubles.append(
-                    failed(this.database, this.now(), one.full_name, one.repository, error)
-                )
+                troubles.append(this.failed(one.full_name, one.repository, error))
     return new, troubles, looked
 
 

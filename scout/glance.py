@@ -64,7 +64,7 @@ class Glance:
     @property
     def troubles(self) -> list[dict[str, Any]]:
         """Every place without an answer, why, and what to do."""
-        found = [asdict(each) for each in self.summary.troubles]
+        found = _merged(self.summary.troubles)
         if self.github:
             found += _grouped(self.github.troubles, "GitHub", advice_for)
         if self.hub:
@@ -249,6 +249,16 @@ def _grouped(
         reasons.setdefault(why if colon else line, {})[place if colon else whole] = None
     return [
         asdict(Trouble(_places(list(places)), why, advise(why))) for why, places in reasons.items()
+    ]
+
+
+def _merged(troubles: Sequence[Trouble]) -> list[dict[str, Any]]:
+    """One of two engines that share a repository and its failure says it for both."""
+    names: dict[tuple[str, str, bool], list[str]] = {}
+    for each in troubles:
+        names.setdefault((each.message, each.advice, each.of_a_stranger), []).append(each.engine)
+    return [
+        asdict(Trouble(", ".join(dict.fromkeys(engines)), *same)) for same, engines in names.items()
     ]
 
 

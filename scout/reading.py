@@ -131,8 +131,8 @@ def _further(data: Mapping[str, Any], watched: Mapping[str, str | None]) -> Iter
     entries = {table: tuple(kept.values()) for table, kept in sound.items()}
     places = {table: tuple(kept) for table, kept in sound.items()}
     for each in impossible(WatchList.model_construct(**_by_field(entries)), beside):
-        table, at, *rest = each.path
-        yield replace(each, path=(table, places[str(table)][int(at)], *rest))
+        table, at = str(each.path[0]), int(each.path[1])
+        yield replace(each, path=(table, places[table][at], *each.path[2:]))
 
 
 def _by_field(entries: Mapping[str, tuple[BaseModel, ...]]) -> dict[str, Any]:

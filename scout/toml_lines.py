@@ -17,7 +17,7 @@ class Lines:
     def __init__(self, text: str) -> None:
         self._lines = text.split("\n")
         self._whole = tomllib.loads(text)
-        self._cuts: dict[int, Any] = {}
+        self.parsed: dict[int, Any] = {}
 
     def of(self, path: Path) -> int:
         """The line, counted from 1, on which the statement giving `path` begins.
@@ -34,9 +34,9 @@ class Lines:
 
     def _cut(self, count: int) -> Any:
         """The shortest cut of at least `count` lines that parses."""
-        if count not in self._cuts:
-            self._cuts[count] = self._parsed(count)
-        return self._cuts[count]
+        if count not in self.parsed:
+            self.parsed[count] = self._parsed(count)
+        return self.parsed[count]
 
     def _parsed(self, count: int) -> Any:
         for end in range(count, len(self._lines)):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -17,6 +17,7 @@ from sqlalchemy.engine import make_url
 from jobs import clock
 from jobs.config import Settings
 from jobs.db import open_database, reading, writing
+from jobs.git_names import is_pull
 from jobs.screen import screen
 from jobs.sightings import RepositoryRow
 from jobs.store import catalog, hub
@@ -134,11 +135,12 @@ def list_(as_json: AsJson = False) -> None:
     """
     with _database() as database, reading(database) as session:
         called = repositories_of_engines(session)
-        engines = [
+        engines: list[dict[str, Any]] = [
             {
                 "name": row.name,
                 "family": row.family,
                 "source": row.repo or row.package or "",
+                "pulls": [branch for branch in row.branches if is_pull(branch)],
                 "called_now": _called_now(row, called),
                 "trust": row.trust,
                 "rigs": ", ".join(str(target["rig"]) for target in row.targets),
@@ -162,7 +164,7 @@ def list_(as_json: AsJson = False) -> None:
     table = Table("engine", "family", "source", "trust", "rigs", "revisions", box=None)
     for engine in engines:
         name = f"{engine['name']} (retired)" if engine["retired"] else engine["name"]
-        source = engine["source"]
+        source = " ".join([str(engine["source"]), *engine["pulls"]])
         if engine["called_now"]:
             source = f"{source} (called {engine['called_now']} now)"
         rest = [engine[key] for key in ("trust", "rigs", "revisions")]

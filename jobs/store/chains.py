@@ -71,10 +71,11 @@ def watched(session: Session) -> tuple[ShownFork, ...]:
     places = repositories_of_engines(session)
     rows = [row for row in session.exec(select(EngineRow)) if row.id in places]
     kept = standings(session)
+    released = forks.latest_releases(session)
     named = {row.name for row in rows}
     parents = {row.name: _parent(row, kept.get(places[row.id or 0].id or 0), named) for row in rows}
     shown = {
-        row.name: _fork(row, places[row.id or 0], kept, parents)
+        row.name: _fork(row, places[row.id or 0], kept, parents, released)
         for row in sorted(rows, key=lambda row: row.name)
     }
     return tuple(shown[name] for name in elders_first(parents))
@@ -156,6 +157,7 @@ def _fork(
     place: RepositoryRow,
     kept: Mapping[int, StandingRow],
     parents: Mapping[str, str | None],
+    released: Mapping[int, str],
 ) -> ShownFork:
     standing = kept.get(place.id or 0)
     return ShownFork(
@@ -174,6 +176,7 @@ def _fork(
         last_seen_at=place.last_seen_at,
         standing=_standing(standing) if standing and standing.descent else None,
         score=_score(place),
+        latest_release=released.get(place.github_id or 0, ""),
     )
 
 
@@ -193,6 +196,7 @@ def _standing(row: StandingRow) -> Standing:
         branch=row.branch,
         head=row.head,
         worked_out_at=row.worked_out_at,
+        committed_at=_moment(descent.get("committed_at")),
         from_upstream=_distance(descent.get("from_upstream")),
         from_parent=_distance(descent.get("from_parent")),
         own_patches=descent.get("own_patches", 0),
@@ -228,6 +232,10 @@ def _sync(stored: Mapping[str, Any] | None) -> ShownSync | None:
         return None
     moments = {key: datetime.fromisoformat(stored[key]) for key in ("upstream_at", "brought_at")}
     return ShownSync(**{**stored, **moments})
+
+
+def _moment(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
 
 
 def _issues(session: Session, rows: Iterable[LinkedIssueRow]) -> tuple[ShownIssue, ...]:

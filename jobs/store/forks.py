@@ -8,12 +8,15 @@ from datetime import datetime
 from sqlmodel import Session, col, func, or_, select, update
 
 from jobs.sightings import LinkedIssueRow, RepositoryRow
+from jobs.store import source_states
 from jobs.tables import EventRow
 
 KNOWN, GONE, BLOCKED = "known", "gone", "blocked"
 AWAY = {GONE: "is gone from GitHub", BLOCKED: "is blocked by GitHub: nobody sees it there"}
 SCORE = "rank"
 """Where the facts of a repository keep its score: score, reasons, shut_out, worked_out_at."""
+RELEASES = "github_releases:"
+"""Under what is remembered of a look at a repository's releases."""
 IS_FORK = col(RepositoryRow.parent_github_id).is_not(None)
 DEEPEST = 20
 """No network is that deep; a ring of parents ends here."""
@@ -139,6 +142,16 @@ def unseen_forks(
             col(RepositoryRow.last_seen_at) < since,
         )
     ).all()
+
+
+def latest_releases(session: Session) -> dict[int, str]:
+    """The latest finished release of each repository whose releases are looked at, by number."""
+    found = source_states.source_states(session, RELEASES)
+    return {
+        int(key.removeprefix(RELEASES)): str(row.cursor["latest"])
+        for key, row in found.items()
+        if row.cursor.get("latest")
+    }
 
 
 def linked_issues(session: Session) -> list[LinkedIssueRow]:

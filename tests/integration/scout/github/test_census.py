@@ -238,6 +238,7 @@ def test_pages_of_nothing_usable_end_the_walk(chain: Scene) -> None:
 
 def test_nothing_is_its_own_fork(chain: Scene) -> None:
     """A list that names the repository itself, or a number 0, changes nothing of either."""
+    chain.look()
     odd = [
         {**chain.github.repos[UPSTREAM], "fork": True},
         make.repository(0, "nobody/llama.cpp"),
@@ -255,6 +256,7 @@ def test_nothing_is_its_own_fork(chain: Scene) -> None:
 def test_a_blocked_list_blocks_its_repository_at_once(chain: Scene) -> None:
     """Whichever look hears 451 writes it down, also of a fork whose own page nobody looks at."""
     chain.github.add(77, "a/llama.cpp", parent=UPSTREAM, forks_count=1)
+    chain.look()
     count(chain)
     chain.github.fail("/repositories/77/forks", status=451)
     found, _statuses = count(chain)

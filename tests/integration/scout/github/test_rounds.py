@@ -263,4 +263,13 @@ def test_places_without_an_answer_were_not_looked_at(chain: Scene) -> None:
     """They are counted apart."""
     chain.github.fail("", times=99, status=502)
     found = chain.look()
-    assert (found.looked, found.unanswered) == (0, 3)
+    assert (found.looked, found.unanswered) == (0, 4)
+
+
+def test_two_commits_are_never_compared_by_github(chain: Scene) -> None:
+    """Its page stops at 300 files and 250 commits; git counts without a limit (C57)."""
+    for _ in range(3):
+        chain.look(force=True)
+        chain.later(hours=25)
+    assert chain.github.asked
+    assert not any("/compare" in each.path for each in chain.github.asked)
