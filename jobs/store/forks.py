@@ -122,10 +122,10 @@ def known_ids(session: Session, github_ids: Collection[int]) -> dict[int, Reposi
 
 
 def mark_seen(session: Session, github_ids: Collection[int], now: datetime) -> None:
-    """Those repositories were on a page that is whole."""
+    """Those repositories were on a page that is whole; of a blocked one only its own page counts."""
     session.exec(
         update(RepositoryRow)
-        .where(col(RepositoryRow.github_id).in_(github_ids))
+        .where(col(RepositoryRow.github_id).in_(github_ids), RepositoryRow.state != BLOCKED)
         .values(last_seen_at=now)
     )
 
