@@ -122,7 +122,7 @@ def known_ids(session: Session, github_ids: Collection[int]) -> dict[int, Reposi
 
 
 def mark_seen(session: Session, github_ids: Collection[int], now: datetime) -> None:
-    """Those repositories were on a page that is whole; of a blocked one only its own page counts."""
+    """Those repositories were on a page that is whole; a blocked one is seen on its own page."""
     session.exec(
         update(RepositoryRow)
         .where(col(RepositoryRow.github_id).in_(github_ids), RepositoryRow.state != BLOCKED)

@@ -40,7 +40,9 @@ def look(
     pulls = [full_name(branch) for branch in engine.branches if is_pull(branch)]
     if pulls:
         return _look_at_pulls(network, url, number, pulls, tick, token)
-    found = git_network.update(network, url, number, held=held, tick=tick, token=token)
+    found = git_network.update(
+        network, url, number, held=held, is_fork=engine.is_fork, tick=tick, token=token
+    )
     return RefsSeen(found.commits, found.refused)
 
 
