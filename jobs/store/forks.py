@@ -125,7 +125,7 @@ def mark_seen(session: Session, github_ids: Collection[int], now: datetime) -> N
     """Those repositories were on a page that is whole; a blocked one is seen on its own page."""
     session.exec(
         update(RepositoryRow)
-        .where(col(RepositoryRow.github_id).in_(github_ids), RepositoryRow.state != BLOCKED)
+        .where(col(RepositoryRow.github_id).in_(github_ids), col(RepositoryRow.state) != BLOCKED)
         .values(last_seen_at=now)
     )
 
