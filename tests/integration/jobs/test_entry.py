@@ -37,3 +37,13 @@ def test_loaded_it_is_the_command() -> None:
         cwd=ROOT, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert done.stdout.startswith("forkscout ")
+
+
+def test_what_is_to_be_ignored_stays_ignored() -> None:
+    """As a shell starts what it puts into the background."""
+    ignoring = f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n{STOP}"
+    done = subprocess.run(
+        [sys.executable, "-c", ignoring, "typer", "--version"],
+        cwd=ROOT, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode != 130
