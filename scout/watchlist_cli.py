@@ -50,7 +50,7 @@ def _database() -> Iterator[Engine]:
 
 
 def _watched_already() -> Mapping[str, str | None]:
-    """What is watched here; nothing where there is no database yet, which a check does not make."""
+    """What is watched here; nothing where there is no database yet, which no reading makes."""
     url = make_url(Settings().resolved_database_url)
     if url.get_backend_name() == "sqlite" and not Path(url.database or "").exists():
         return {}
@@ -102,8 +102,8 @@ def import_(file: File, replace: Replace = False, as_json: AsJson = False) -> No
 
     Example: forkscout watchlist import demo
     """
+    watch_list = load(file, {} if replace else _watched_already())
     with _database() as database, writing(database) as session:
-        watch_list = load(file, {} if replace else watched_parents(session))
         changes = apply(session, watch_list, clock.now(), replace=replace)
     if as_json:
         _say_json(asdict(changes))
