@@ -52,10 +52,14 @@ def confirm(one: Candidate, ask: Ask | None) -> None:
         )
 
 
-def by_number(desk: Desk) -> Ask:
-    """Asks GitHub's number for the name it has now, and keeps what it answers."""
+def by_number(opened: Callable[[], Desk]) -> Ask:
+    """Asks GitHub's number for the name it has now, and keeps what it answers.
+
+    The desk is opened at a question: a round in doubt of nobody needs none.
+    """
 
     def ask(one: Candidate) -> str:
+        desk = opened()
         wanted = Wanted(one.full_name, None, one.github_id, Tier.CANDIDATE)
         found = repositories.look(desk, wanted)
         if found.held is not None:

@@ -146,7 +146,9 @@ def glance(
             force=bool(source),
             on_look=on_look,
             token=settings.github_token,
-            ask=by_number(open_desk(database, settings)) if _asks_github(settings) else None,
+            ask=by_number(lambda: open_desk(database, settings))
+            if _asks_github(settings)
+            else None,
         )
         note_round(database, CANDIDATES, looked.summary, now=clock.now())
         summary = summary.joined(looked.summary)

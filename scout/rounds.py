@@ -127,7 +127,7 @@ def candidates_round(station: Station) -> CandidateRound | None:
         network=settings.network,
         now=clock.now,
         token=settings.github_token,
-        ask=by_number(open_desk(station.database, settings)),
+        ask=by_number(lambda: open_desk(station.database, settings)),
     )
     outcome = {
         "looked": list(found.looked),

@@ -27,7 +27,7 @@ def listed(chain: Scene) -> Scene:
 
 
 def doubt(scene: Scene) -> str:
-    return by_number(Desk(scene.database, scene.client, lambda: scene.now))(ONE)
+    return by_number(lambda: Desk(scene.database, scene.client, lambda: scene.now))(ONE)
 
 
 def test_a_name_that_is_still_its_own_is_no_doubt(listed: Scene) -> None:
