@@ -57,7 +57,7 @@ def repo_url(name: str) -> str:
     """The address of `owner/name`; no other form is taken, so no address can come from outside."""
     if not _NAME.fullmatch(name) or name.endswith(".git") or ".." in name:
         raise UsageError(
-            f"{name!r} is not a repository", advice="Write owner/name as GitHub spells it."
+            f"{name[:80]!r} is not a repository", advice="Write owner/name as GitHub spells it."
         )
     return f"{HOST}{name}"
 

@@ -104,6 +104,7 @@ def _add(
     replaces: str | None,
     now: datetime,
 ) -> EventRow | None:
+    sha = news.revision or news.facts.get("after")
     return catalog.add_event(
         session,
         key=news.key,
@@ -117,7 +118,10 @@ def _add(
             "source": SOURCE,
             "schema_version": SCHEMA_VERSION,
             "subject_id": kin.repository,
-            "evidence": {"url": repo_url(kin.repo), "sha": news.revision},
+            "evidence": {
+                "url": repo_url(kin.repo),
+                "sha": sha,
+            },
             "label": label,
             "replaces": replaces,
             "low_priority": news.low_priority,

@@ -19,12 +19,14 @@ from jobs.errors import ScoutError
 from jobs.station import Station
 from jobs.store import catalog, fleet
 from jobs.tables import JobRow
+from scout.candidate_identity import by_number
 from scout.candidate_rows import candidates_due
 from scout.candidates import CandidateRound, look_at_candidates
 from scout.engine_facts import keep_engine_facts
+from scout.github.desk import open_desk
 from scout.health import note_round
 from scout.history import GitHistory
-from scout.loading import apply
+from scout.loading import apply, watched_parents
 from scout.mention_watch import keep_mentions
 from scout.reading import load
 from scout.ref_watch import watch_refs
@@ -51,11 +53,11 @@ def ensure_watchlist(database: Engine, settings: Settings) -> str:
 
     What a person should hear of it, or nothing.
     """
-    if settings.watchlist is None:
-        with reading(database) as session:
-            if catalog.engines(session, retired=True):
-                return ""
-    found = load(settings.watchlist or Path(DEMO))
+    with reading(database) as session:
+        if settings.watchlist is None and catalog.engines(session, retired=True):
+            return ""
+        watched = watched_parents(session)
+    found = load(settings.watchlist or Path(DEMO), watched)
     with writing(database) as session:
         apply(session, found, clock.now())
     return "" if settings.watchlist else TAKES_DEMO
@@ -131,7 +133,11 @@ def candidates_round(station: Station) -> CandidateRound | None:
         if not fleet.take_slot(session, CANDIDATES, slot, clock.now()):
             return None
     found = look_at_candidates(
-        station.database, network=settings.network, now=clock.now, token=settings.github_token
+        station.database,
+        network=settings.network,
+        now=clock.now,
+        token=settings.github_token,
+        ask=by_number(lambda: open_desk(station.database, settings)),
     )
     outcome = {
         "looked": list(found.looked),

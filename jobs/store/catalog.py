@@ -11,6 +11,7 @@ from sqlmodel import Session, col, func, select
 from jobs.errors import UsageError, did_you_mean
 from jobs.hub_weights import HubWeight
 from jobs.tables import EngineRow, EventRow, ModelFileRow, RevisionRow, RigRow, StackRow
+from jobs.terminal import sound
 
 Row = TypeVar("Row", EngineRow, ModelFileRow, RigRow, StackRow)
 
@@ -37,8 +38,7 @@ def is_watched(session: Session, engine_id: int | None) -> bool:
 
 def engine_named(session: Session, name: str) -> EngineRow:
     """The engine of that name, retired or not."""
-    sound = name.encode("utf-8", "replace").decode("utf-8")  # an argument may hold half a character
-    return _named(session, EngineRow, "engine", sound)
+    return _named(session, EngineRow, "engine", name)
 
 
 def lock_engine(session: Session, engine_id: int) -> EngineRow:
@@ -345,6 +345,7 @@ def _upsert(
 
 
 def _named(session: Session, table: type[Row], kind: str, name: str) -> Row:
+    name = sound(name)
     row = session.exec(select(table).where(table.name == name)).first()
     if row is None:
         raise _unknown(session, kind, name, col(table.name))

@@ -299,3 +299,18 @@ def test_an_engine_nobody_can_build_yet_is_watched(chain: Chain, scout: Scout, h
         kin = kindred(session)
     (descent,) = family_of("vllm", kin, scout.history, now=scout.at)
     assert descent.head == other.head
+
+
+def test_a_pull_request_that_is_not_there_is_said_as_a_branch_is(
+    chain: Chain, scout: Scout
+) -> None:
+    """It is no trouble of the network; others of the same engine are looked at all the same."""
+    chain.upstream.push("HEAD:refs/pull/7/head")
+    both = engine("mtp", "up/llama.cpp", "pull/7").replace('["pull/7"]', '["pull/7", "pull/8"]')
+    scout.load(both + engine("none", "up/llama.cpp", "pull/9"))
+    found = scout.look()
+    said = {each.engine: each for each in found.troubles}
+    assert "pull/8 of up/llama.cpp, to be built, is not there" in said["mtp"].message
+    assert "pull/9 of up/llama.cpp, to be built, is not there" in said["none"].message
+    assert all("network" not in each.advice for each in said.values())
+    assert found.looked["mtp"] == (f"pull/7@{chain.upstream.head[:9]}",)
