@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from workers.artifacts import size_bytes, tree_digest
 
 CHUNK_BYTES = 16 * 2**20
 FACTS_BYTES = 2**20
+COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 Tell = Callable[[int, int], None]
 
@@ -58,9 +60,15 @@ def look_at_build(folder: Path, *, engine: str = "", commit: str = "") -> BuildF
             advice="Name the folder that holds the built server.",
         )
     facts = _own_words(folder / "facts.json")
+    commit = commit or wire.shown(facts.get("commit"), 64) or ""
+    if not COMMIT.fullmatch(commit):
+        raise UsageError(
+            f"the build in {folder} does not say which source it is",
+            advice="Add --commit with the full commit, or with the sha256 of its wheel.",
+        )
     told = {
         "engine": engine or wire.shown(facts.get("engine"), 80) or family,
-        "commit": commit or wire.shown(facts.get("commit"), 64) or "",
+        "commit": commit,
         "cuda_arch": wire.shown(facts.get("cuda_arch"), 40),
         "artifact": tree_digest(folder),
         "size_bytes": size_bytes(folder),
