@@ -109,7 +109,7 @@ def kind_of(tensor_name: str) -> Kind:
     return next((kind for part, kind in KINDS if part in tensor_name), WEIGHT)
 
 
-def pattern(type_id: int, kind: Kind, random_bytes: RandomBytes) -> bytes:
+def pattern(type_id: int, kind: Kind, random_bytes: RandomBytes, *, count: int = BLOCKS) -> bytes:
     """A run of random blocks to tile tensors with; raises Permanent for a type nobody can write."""
     known = TENSOR_TYPES.get(type_id)
     if known is None:
@@ -118,16 +118,16 @@ def pattern(type_id: int, kind: Kind, random_bytes: RandomBytes) -> bytes:
             advice="A fork's own tensor types are not known well enough for a twin.",
         )
     if known.name in WHOLE:
-        return bytes(BLOCKS * known.block_bytes)
+        return bytes(count * known.block_bytes)
     if known.name in FLOATS:
         seed = f"{known.name}:{kind.name}"
         return b"".join(
-            _floats(FLOATS[known.name], known.name, kind, random_bytes(seed, BLOCKS * 2))
+            _floats(FLOATS[known.name], known.name, kind, random_bytes(seed, count * 2))
         )
-    blocks = bytearray(random_bytes(known.name, BLOCKS * known.block_bytes))
+    blocks = bytearray(random_bytes(known.name, count * known.block_bytes))
     for offset, content in STAMPS[known.name]:
         for place, value in enumerate(content, start=offset):
-            blocks[place :: known.block_bytes] = bytes([value]) * BLOCKS
+            blocks[place :: known.block_bytes] = bytes([value]) * count
     return bytes(blocks)
 
 
