@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, cast
 
@@ -138,7 +138,10 @@ def _plan_event(session: Session, event: EventRow, now: datetime) -> list[JobRow
     for stack in session.exec(select(StackRow).where(StackRow.engine_id == engine.id)).all():
         for chain in _chains(session, engine, revision, stack, lane=lane, reason=event.title):
             if not work.was_tried(session, chain[-1].identity):
-                wanted += chain
+                wanted += [
+                    replace(request, source=f"engine:{engine.name}", cause={"event_id": event.id})
+                    for request in chain
+                ]
     found = work.enqueue(session, wanted, now).values()
     return [job for job in found if job is not None and job.created_at == now]
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any
 
 from jobs.engines.base import BuildPlaces
@@ -14,10 +15,18 @@ from jobs.model import BuildTarget, Kind, Lane, Revision
 from jobs.payloads import BenchPayload, BuildPayload, FetchPayload, PublishPayload
 from jobs.scenarios import Scenario
 
+PRIORITY_STEP = timedelta(minutes=30)
+BY_HAND = "hand"
+"""The source of what a person asked for."""
+
 
 @dataclass(frozen=True)
 class JobRequest:
-    """A job somebody wants; `needs` are identities of requests that must succeed first."""
+    """A job somebody wants; `needs` are identities of requests that must succeed first.
+
+    `source` is who asks (`BY_HAND`, `engine:NAME`), `cause` the ids of what made it.
+    Each step of `priority` is worth PRIORITY_STEP of waiting; the lane comes first.
+    """
 
     kind: Kind
     queue: str
@@ -27,6 +36,15 @@ class JobRequest:
     payload: Mapping[str, Any]
     reason: str
     needs: tuple[str, ...] = field(default=())
+    source: str = ""
+    cause: Mapping[str, Any] = field(default_factory=dict)
+    priority: int = 0
+    estimate_seconds: float | None = None
+    expires_at: datetime | None = None
+
+    def turn_at(self, now: datetime) -> datetime:
+        """Where this request stands in its lane: a virtual time, so waiting wins in the end."""
+        return now - self.priority * PRIORITY_STEP
 
 
 @dataclass(frozen=True)

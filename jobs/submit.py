@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import cast
 
@@ -21,6 +21,7 @@ from jobs.git_refs import checked_ref
 from jobs.hub_names import read_place
 from jobs.hub_weights import hub_weight
 from jobs.model import Lane, Trust
+from jobs.planner import JobRequest
 from jobs.scenarios import Scenario
 from jobs.store import catalog, fleet, origins, work
 from jobs.tables import EngineRow, JobRow, RevisionRow
@@ -95,7 +96,7 @@ def submit_bench(
             lane=Lane.ON_DEMAND,
             reason=ON_DEMAND,
         )
-        found = work.enqueue(session, requests, clock.now())
+        found = _queued(session, requests)
     return _submitted(found)
 
 
@@ -115,7 +116,7 @@ def submit_build(desk: Desk, *, engine_name: str, ref: str | None, rig: str) -> 
             lane=Lane.ON_DEMAND,
             reason=ON_DEMAND,
         )
-        found = work.enqueue(session, [request], clock.now())
+        found = _queued(session, [request])
     return _submitted(found)
 
 
@@ -151,7 +152,7 @@ def submit_fetch(desk: Desk, place: str) -> Submitted:
             lane=Lane.ON_DEMAND,
             reason=ON_DEMAND,
         )
-        jobs = work.enqueue(session, [request], clock.now())
+        jobs = _queued(session, [request])
     return _submitted(jobs)
 
 
@@ -160,7 +161,7 @@ def submit_publish(desk: Desk) -> Submitted:
     with writing(desk.database) as session:
         reason = f"{ON_DEMAND} at {clock.now():%H:%M:%S.%f}"
         request = planner.publish_request(lane=Lane.ON_DEMAND, reason=reason)
-        found = work.enqueue(session, [request], clock.now())
+        found = _queued(session, [request])
     return _submitted(found)
 
 
@@ -175,6 +176,11 @@ def ring_for(settings: Settings, database: Engine, jobs: Iterable[JobRow]) -> li
         for name in sorted(wanted & served):
             queue.ring(celery, name)
     return sorted(wanted - served)
+
+
+def _queued(session: Session, requests: Iterable[JobRequest]) -> dict[str, JobRow | None]:
+    asked = [replace(request, source=planner.BY_HAND) for request in requests]
+    return work.enqueue(session, asked, clock.now())
 
 
 def _submitted(found: dict[str, JobRow | None]) -> Submitted:

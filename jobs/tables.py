@@ -125,7 +125,11 @@ class WorkerRow(SQLModel, table=True):
 
 
 class JobRow(SQLModel, table=True):
-    """A job: the truth about what is to be done and who holds it."""
+    """A job: the truth about what is to be done and who holds it.
+
+    Within a lane the earlier `turn_at` goes first. `source` is who asked, `cause` what made it:
+    ids of an event, a rule, a negative or another job.
+    """
 
     __tablename__ = "job"
     __table_args__ = (
@@ -147,8 +151,13 @@ class JobRow(SQLModel, table=True):
     title: str
     payload: dict[str, Any] = json_value()
     reason: str = ""
+    source: str = ""
+    cause: dict[str, Any] = json_value()
+    estimate_seconds: float | None = None
     created_at: datetime = moment()
     due_at: datetime = moment()
+    turn_at: datetime = moment()
+    expires_at: datetime | None = moment(default=None)
     started_at: datetime | None = moment(default=None)
     finished_at: datetime | None = moment(default=None)
     blocked_by: str | None = None

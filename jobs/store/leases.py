@@ -54,7 +54,7 @@ def lease(session: Session, queue: str, worker: str, now: datetime) -> Lease | N
     query = (
         select(JobRow)
         .where(JobRow.queue == queue, JobRow.state == State.QUEUED.value, JobRow.due_at <= now)
-        .order_by(col(JobRow.lane), col(JobRow.due_at), col(JobRow.id))
+        .order_by(col(JobRow.lane), col(JobRow.turn_at), col(JobRow.id))
         .limit(1)
         .with_for_update(skip_locked=True)
     )

@@ -45,7 +45,7 @@ ENDED_LAST = (
 
 def queue(session: Session, *, waiting: int = 200, ended: int = 25) -> Queue:
     """Live jobs in serving order, each with its place in its own queue, and what ended last."""
-    served = select(JobRow).order_by(col(JobRow.lane), col(JobRow.due_at), col(JobRow.id))
+    served = select(JobRow).order_by(col(JobRow.lane), col(JobRow.turn_at), col(JobRow.id))
     queued = session.exec(served.where(JobRow.state == State.QUEUED).limit(waiting)).all()
     held = session.exec(
         served.where(col(JobRow.state).in_((State.BLOCKED, State.LEASED, State.RUNNING)))
@@ -99,8 +99,8 @@ def job(session: Session, job_id: int) -> ShownJob | None:
         JobRow,
         col(JobRow.state) == State.QUEUED,
         col(JobRow.queue) == row.queue,
-        tuple_(col(JobRow.lane), col(JobRow.due_at), col(JobRow.id))
-        < tuple_(literal(row.lane), literal(row.due_at, type_=UtcDateTime()), literal(row.id)),
+        tuple_(col(JobRow.lane), col(JobRow.turn_at), col(JobRow.id))
+        < tuple_(literal(row.lane), literal(row.turn_at, type_=UtcDateTime()), literal(row.id)),
     )
     return replace(shown, position=earlier + 1)
 

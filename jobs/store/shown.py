@@ -151,8 +151,13 @@ class ShownJob:
     lane: int
     title: str
     reason: str
+    source: str
+    cause: Mapping[str, Any]
+    estimate_seconds: float | None
     created_at: datetime
     due_at: datetime
+    turn_at: datetime
+    expires_at: datetime | None
     started_at: datetime | None
     finished_at: datetime | None
     blocked_by: str | None

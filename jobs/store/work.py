@@ -108,6 +108,11 @@ def _insert(
         title=request.title,
         payload=dict(request.payload),
         reason=request.reason,
+        source=request.source,
+        cause=dict(request.cause),
+        estimate_seconds=request.estimate_seconds,
+        expires_at=request.expires_at,
+        turn_at=request.turn_at(now),
         blocked_by=f"job:{waits_for[0].id}" if waits_for else None,
         created_at=now,
         due_at=now,
@@ -152,7 +157,7 @@ def _locked(session: Session, job_id: int) -> JobRow:
 def jobs(
     session: Session, *, states: Sequence[State] = (), kind: Kind | None = None, limit: int = 100
 ) -> Sequence[JobRow]:
-    """Jobs in serving order: held first, then by lane and due time; ended ones newest first."""
+    """Jobs in serving order: held first, then by lane and turn; ended ones newest first."""
     query = select(JobRow)
     if states:
         query = query.where(col(JobRow.state).in_([state.value for state in states]))
@@ -167,7 +172,7 @@ def _serving_order(row: JobRow) -> tuple[int, int, float, int]:
     if row.state in HELD:
         return (0, row.lane, 0.0, number)
     if row.state in LIVE:
-        return (1 if row.state == State.QUEUED else 2, row.lane, row.due_at.timestamp(), number)
+        return (1 if row.state == State.QUEUED else 2, row.lane, row.turn_at.timestamp(), number)
     return (3, 0, 0.0, -number)
 
 

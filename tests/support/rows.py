@@ -139,6 +139,7 @@ class Rows:
                     "reason": "new revision",
                     "created_at": NOON + timedelta(minutes=number),
                     "due_at": NOON + timedelta(minutes=number),
+                    "turn_at": NOON + timedelta(minutes=number),
                     "attempts": 1,
                 }
                 | fields

@@ -113,7 +113,7 @@ def test_the_queue_is_in_serving_order_with_places(database: Engine) -> None:
         rows = Rows(session)
         build = rows.job(state=State.RUNNING, queue="build", progress={"phase": "compile"})
         late = rows.job(state=State.QUEUED, needs=[build])
-        early = rows.job(state=State.QUEUED, due_at=NOON - timedelta(hours=1))
+        early = rows.job(state=State.QUEUED, turn_at=NOON - timedelta(hours=1))
         asked = rows.job(state=State.QUEUED, lane=Lane.ON_DEMAND)
         alone = rows.job(state=State.QUEUED, queue="build", lane=Lane.BACKFILL)
         rows.job(state=State.BLOCKED, blocked_by="no_sandbox")
