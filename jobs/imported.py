@@ -17,7 +17,7 @@ from jobs.model import Boot, Measurement, Validity
 from jobs.scenarios import Scenario
 
 MOST_BYTES = 64 * 2**20
-MOST_CELLS = 1_000
+MOST_COMBINATIONS = 1_000
 LONGEST_TEXT = 20_000
 LARGEST_WHOLE = 2**31 - 1
 LARGEST_SIZE = 2**53
@@ -57,7 +57,7 @@ class ModelTold(_Checked):
 
 
 class Asked(_Checked):
-    """The settings of one cell."""
+    """The settings of one combination."""
 
     context_tokens: int = Field(ge=256, le=2_097_152)
     intent: dict[Name, str | int]
@@ -70,7 +70,7 @@ class Asked(_Checked):
     scenarios: list[dict[str, Any]] = Field(min_length=1, max_length=64)
 
 
-class CellTold(_Checked):
+class CombinationTold(_Checked):
     """One combination of settings with its boots, or with why there are none."""
 
     asked: Asked
@@ -91,7 +91,7 @@ class Document(_Checked):
     family: Name
     build: BuildTold
     models: dict[Literal["target", "drafter", "mmproj"], ModelTold]
-    cells: list[CellTold] = Field(max_length=MOST_CELLS)
+    combinations: list[CombinationTold] = Field(max_length=MOST_COMBINATIONS)
 
     @property
     def is_twin(self) -> bool:
@@ -101,7 +101,7 @@ class Document(_Checked):
 
 @dataclass(frozen=True)
 class Series:
-    """The boots of one scenario in one cell."""
+    """The boots of one scenario in one combination."""
 
     asked: Asked
     scenario: Scenario
@@ -138,16 +138,19 @@ def read(content: bytes) -> Document:
 
 
 def series(document: Document) -> Iterator[Series]:
-    """Each scenario of each cell that has boots. Raises UsageError where one contradicts itself."""
-    for cell in document.cells:
-        boots = [_boot(each, document.is_twin) for each in cell.boots]
+    """Each scenario of each combination that has boots.
+
+    Raises UsageError where one contradicts itself.
+    """
+    for combination in document.combinations:
+        boots = [_boot(each, document.is_twin) for each in combination.boots]
         if len({boot.number for boot in boots}) != len(boots):
             raise _refused("a boot is there twice")
-        for told in cell.asked.scenarios:
+        for told in combination.asked.scenarios:
             scenario = _scenario(told)
             mine = [_of(boot, scenario.key) for boot in boots]
             if kept := tuple(boot for boot in mine if boot.measurements):
-                yield Series(cell.asked, scenario, kept)
+                yield Series(combination.asked, scenario, kept)
 
 
 def _scenario(told: Mapping[str, Any]) -> Scenario:

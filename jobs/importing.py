@@ -275,8 +275,10 @@ def _job(
         title=f"import {payload.stack} ({one.scenario.key})",
         payload=payload.model_dump(mode="json"),
         reason="measured on another machine and imported",
+        source="import",
         created_at=now,
         due_at=now,
+        turn_at=now,
         started_at=now,
         finished_at=now,
     )

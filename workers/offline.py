@@ -43,7 +43,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Wish:
-    """What is to be measured: every context with every cache type and every ubatch is a cell."""
+    """What is to be measured: every context with every cache type and every ubatch."""
 
     scenarios: tuple[Scenario, ...]
     contexts: tuple[int, ...]
@@ -60,7 +60,7 @@ class Wish:
 
 
 @dataclass(frozen=True)
-class Cell:
+class Combination:
     """One combination of settings; all its scenarios are measured in each of its boots."""
 
     context_tokens: int
@@ -95,16 +95,16 @@ class Bench:
         return {**files, str(self.build.folder): exchange.ARTIFACT}
 
 
-def cells(wish: Wish) -> list[Cell]:
+def combinations(wish: Wish) -> list[Combination]:
     """Every combination once, in the order that was asked for."""
     combinations = product(wish.contexts, wish.kvs, wish.ubatches)
-    return [Cell(context, kv, ubatch, wish.batch) for context, kv, ubatch in combinations]
+    return [Combination(context, kv, ubatch, wish.batch) for context, kv, ubatch in combinations]
 
 
 def run_offline(bench: Bench, *, control: Control, say: Say) -> dict[str, Any]:
-    """Measure every cell and write the file anew after each boot; a cell that fails says why.
+    """Measure every combination and write the file anew after each boot; one that fails says why.
 
-    Raises Stopped on a cancel and JobFailure where no cell can be started at all; what was
+    Raises Stopped on a cancel and JobFailure where no combination can be started at all; what was
     measured by then is in the file.
     """
     document = _document(bench)
@@ -115,12 +115,18 @@ def run_offline(bench: Bench, *, control: Control, say: Say) -> dict[str, Any]:
         text = ask_help(bench.engine, tree, place, control=control, mounts=extra)
         flags = flags_in(bench.engine, text)
         document["build"]["says"] = placed(text[:LONGEST_LINE], bench.places)
-        for number, cell in enumerate(wanted := cells(bench.wish), start=1):
-            say(f"cell {number} of {len(wanted)}: {_words(cell)}")
-            entry: dict[str, Any] = {"asked": _asked(bench, cell), "boots": [], "failure": None}
-            document["cells"].append(entry)
+        for number, combination in enumerate(wanted := combinations(bench.wish), start=1):
+            say(f"combination {number} of {len(wanted)}: {_words(combination)}")
+            entry: dict[str, Any] = {
+                "asked": _asked(bench, combination),
+                "boots": [],
+                "failure": None,
+            }
+            document["combinations"].append(entry)
             try:
-                _measure(bench, place, _plan(bench, cell, flags), entry, document, control, say)
+                _measure(
+                    bench, place, _plan(bench, combination, flags), entry, document, control, say
+                )
             except JobFailure as failure:
                 entry["failure"] = _failure(bench, place, failure)
                 say(f"  {failure.failure_class}: {failure.message}")
@@ -152,7 +158,7 @@ def _measure(
         run_boot(plan, place, number=number, control=control, keep=keep)
 
 
-def _plan(bench: Bench, cell: Cell, flags: Flags) -> Plan:
+def _plan(bench: Bench, combination: Combination, flags: Flags) -> Plan:
     wish, models = bench.wish, bench.models
     first, *others = wish.scenarios
     drafter, mmproj = models.get("drafter"), models.get("mmproj")
@@ -166,14 +172,14 @@ def _plan(bench: Bench, cell: Cell, flags: Flags) -> Plan:
         drafter=Mount(drafter.path, DRAFTER_PLACE) if drafter else None,
         mmproj=Mount(mmproj.path, MMPROJ_PLACE) if mmproj else None,
         is_twin=any(model.is_twin for model in models.values()),
-        context_tokens=cell.context_tokens,
+        context_tokens=combination.context_tokens,
         threads=wish.threads,
         runs=wish.runs,
         boots=wish.boots,
         launcher=launcher_of(bench.engine),
         mounts=interpreter_mounts(bench.engine),
         gpu_layers=wish.gpu_layers,
-        intent=cell.intent,
+        intent=combination.intent,
         extra_flags=wish.flags,
         env=wish.env,
     )
@@ -211,15 +217,15 @@ def _document(bench: Bench) -> dict[str, Any]:
         "family": bench.engine.FAMILY,
         "build": placed(bench.build.told, bench.places),
         "models": {role: model.told for role, model in bench.models.items()},
-        "cells": [],
+        "combinations": [],
     }
 
 
-def _asked(bench: Bench, cell: Cell) -> dict[str, Any]:
+def _asked(bench: Bench, combination: Combination) -> dict[str, Any]:
     wish = bench.wish
     return {
-        "context_tokens": cell.context_tokens,
-        "intent": cell.intent,
+        "context_tokens": combination.context_tokens,
+        "intent": combination.intent,
         "flags": placed(list(wish.flags), bench.places),
         "env": placed(dict(wish.env), bench.places),
         "boots": wish.boots,
@@ -283,5 +289,5 @@ def _tps(speed: float | None) -> str:
     return "none" if speed is None else f"{speed:.2f} t/s"
 
 
-def _words(cell: Cell) -> str:
-    return f"context {cell.context_tokens}, kv {cell.kv}, ubatch {cell.ubatch}"
+def _words(combination: Combination) -> str:
+    return f"context {combination.context_tokens}, kv {combination.kv}, ubatch {combination.ubatch}"

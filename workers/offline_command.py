@@ -103,7 +103,7 @@ def measure(options: argparse.Namespace, *, control: Control, say: Say) -> int:
     finally:
         if card:
             card.close()
-    measured = sum(len(cell["boots"]) for cell in document["cells"])
+    measured = sum(len(combination["boots"]) for combination in document["combinations"])
     say(f"{measured} boots in {options.out}; bring it home with: forkscout import FILE")
     return 0 if measured else 1
 

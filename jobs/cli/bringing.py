@@ -44,6 +44,6 @@ def import_result(
         said = each.sentence if each.is_new else "known already"
         place = f"result {each.result_id}: {each.scenario}, context {each.context_tokens}"
         typer.echo(f"{place}: {printable(said)}")
-    failed = sum(cell.failure is not None for cell in document.cells)
+    failed = sum(each.failure is not None for each in document.combinations)
     if failed:
-        typer.echo(f"{failed} cells of the file failed and left no result")
+        typer.echo(f"{failed} combinations of the file failed and left no result")

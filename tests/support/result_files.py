@@ -56,7 +56,7 @@ def boot(number: int, samples: list[dict[str, Any]], **fields: Any) -> dict[str,
 
 
 def document(*, twin: bool = False, scenarios: Any = (SHORT,), **fields: Any) -> dict[str, Any]:
-    """A whole file's value: one cell of one boot, three runs of each scenario."""
+    """A whole file's value: one combination of one boot, three runs of each scenario."""
     file = gguf_files.small()
     header = read_header(file.fetch, size_bytes=file.size_bytes, depth=Depth.FULL)
     runs = [
@@ -103,6 +103,6 @@ def document(*, twin: bool = False, scenarios: Any = (SHORT,), **fields: Any) ->
                 "fault": "",
             }
         },
-        "cells": [{"asked": asked, "boots": [boot(1, runs)], "failure": None}],
+        "combinations": [{"asked": asked, "boots": [boot(1, runs)], "failure": None}],
     }
     return values | fields

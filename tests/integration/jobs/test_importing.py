@@ -86,7 +86,7 @@ def test_a_twin_never_ranks_beside_real_weights(sqlite):
 def test_a_twin_that_calls_itself_ok_is_marked_all_the_same(sqlite):
     """What decides is the tag of the weights."""
     value = document(twin=True)
-    for m in value["cells"][0]["boots"][0]["measurements"]:
+    for m in value["combinations"][0]["boots"][0]["measurements"]:
         m["validity"] = "ok"
     bring(sqlite, value)
     assert [row.validity for row in rows(sqlite, ResultRow)] == ["twin"]
@@ -108,8 +108,8 @@ def test_another_family_under_a_known_engine_is_refused(sqlite):
         bring(sqlite, document(family="vllm"))
 
 
-SAMPLE = ("cells", 0, "boots", 0, "measurements", 1)
-BOOT = ("cells", 0, "boots", 0)
+SAMPLE = ("combinations", 0, "boots", 0, "measurements", 1)
+BOOT = ("combinations", 0, "boots", 0)
 
 
 @pytest.mark.parametrize(
@@ -124,10 +124,10 @@ BOOT = ("cells", 0, "boots", 0)
         (("models",), {}),
         (("models", "target", "sha256"), "D" * 64),
         (("models", "target", "facts"), {}),
-        (("cells",), [{}]),
-        (("cells",), []),
-        (("cells", 0, "asked", "context_tokens"), 2**40),
-        (("cells", 0, "asked", "scenarios", 0, "key"), "decode-128.v9"),
+        (("combinations",), [{}]),
+        (("combinations",), []),
+        (("combinations", 0, "asked", "context_tokens"), 2**40),
+        (("combinations", 0, "asked", "scenarios", 0, "key"), "decode-128.v9"),
         ((*SAMPLE, "decode_tps"), 5000.0),
         ((*SAMPLE, "predicted_n"), 2**40),
         ((*SAMPLE, "predicted_n"), -1),
@@ -175,7 +175,7 @@ def test_what_is_no_result_file_is_refused(content):
 def test_hostile_text_is_stored_as_text(sqlite):
     """Also what no database takes as it is."""
     value = document()
-    value["cells"][0]["boots"][0]["measurements"][1]["text_head"] = "<script>\x00\ud800"
+    value["combinations"][0]["boots"][0]["measurements"][1]["text_head"] = "<script>\x00\ud800"
     bring(sqlite, value)
     assert rows(sqlite, SampleRow)[1].text_head == "<script>\ufffd\ufffd"
 
@@ -183,7 +183,7 @@ def test_hostile_text_is_stored_as_text(sqlite):
 def test_a_boot_twice_is_refused(sqlite):
     """Numbers name boots."""
     value = document()
-    value["cells"][0]["boots"] *= 2
+    value["combinations"][0]["boots"] *= 2
     with pytest.raises(UsageError, match="twice"):
         bring(sqlite, value)
 

@@ -7,11 +7,13 @@ import json
 import pytest
 from support.offline_stub import DEEP, PLAIN, SpokenCard, bench
 
-from workers.offline import Wish, cells
+from workers.offline import Wish, combinations
 
 
-def samples(document, cell=0):
-    return [m for boot in document["cells"][cell]["boots"] for m in boot["measurements"]]
+def samples(document, combination=0):
+    return [
+        m for boot in document["combinations"][combination]["boots"] for m in boot["measurements"]
+    ]
 
 
 def test_one_boot_measures_every_scenario(tmp_path):
@@ -29,7 +31,7 @@ def test_the_file_holds_what_was_returned_and_no_path_of_the_machine(tmp_path):
     text = (tmp_path / "result.json").read_text()
     kept = json.loads(text)
     assert kept["format"] == "forkscout-bench"
-    assert kept["cells"] == json.loads(json.dumps(document["cells"], default=str))
+    assert kept["combinations"] == json.loads(json.dumps(document["combinations"], default=str))
     assert "secret-name" not in text
     assert kept["caged"] is False
 
@@ -41,24 +43,30 @@ def test_a_context_that_was_filled_less_than_asked_is_not_ok(tmp_path):
     assert (last["validity"], last["reason"]) == ("config_mismatch", "10 of 900 tokens filled")
 
 
-def test_a_server_without_tokenizer_fails_the_cell_and_says_so(tmp_path):
+def test_a_server_without_tokenizer_fails_its_combination_and_says_so(tmp_path):
     """What was measured before stays in the file."""
     document = bench(tmp_path, scenarios=(PLAIN, DEEP), behaviour={"tokenizes": False})
-    cell = document["cells"][0]
-    assert cell["failure"]["class"] == "no_tokenizer"
-    assert [m["scenario"] for m in cell["boots"][0]["measurements"]] == ["stub.v1", "stub.v1"]
+    combination = document["combinations"][0]
+    assert combination["failure"]["class"] == "no_tokenizer"
+    assert [m["scenario"] for m in combination["boots"][0]["measurements"]] == [
+        "stub.v1",
+        "stub.v1",
+    ]
 
 
-def test_a_cell_that_fails_does_not_stop_the_next(tmp_path):
+def test_a_combination_that_fails_does_not_stop_the_next(tmp_path):
     """Each names its own failure, with the end of the log."""
     document = bench(
         tmp_path, contexts=(1024, 2048), behaviour={"exit_on_load": 3, "say": "it broke"}
     )
-    assert [cell["asked"]["context_tokens"] for cell in document["cells"]] == [1024, 2048]
-    for cell in document["cells"]:
-        assert cell["boots"] == []
-        assert cell["failure"]["class"] == "crash_load"
-        assert "it broke" in cell["failure"]["log"]
+    assert [combination["asked"]["context_tokens"] for combination in document["combinations"]] == [
+        1024,
+        2048,
+    ]
+    for combination in document["combinations"]:
+        assert combination["boots"] == []
+        assert combination["failure"]["class"] == "crash_load"
+        assert "it broke" in combination["failure"]["log"]
 
 
 @pytest.mark.parametrize("text", ["words", "slashes"])
@@ -77,7 +85,7 @@ def test_a_twin_that_is_wrong_in_another_way_is_called_so(tmp_path):
 def test_the_card_is_read_before_loaded_and_after_each_request(tmp_path):
     """Memory of the process and of the card, and the range of clocks, heat and power."""
     document = bench(tmp_path, card=SpokenCard())
-    boot = document["cells"][0]["boots"][0]
+    boot = document["combinations"][0]["boots"][0]
     assert document["card"]["name"] == "Stub 9000"
     assert boot["card_before"]["process_bytes"] is None
     assert boot["environment"]["loaded"]["card"]["process_bytes"] > 1000
@@ -92,6 +100,6 @@ def test_the_card_is_read_before_loaded_and_after_each_request(tmp_path):
 def test_every_context_is_measured_with_every_cache_and_ubatch():
     """In the order that was asked for."""
     wish = Wish((PLAIN,), contexts=(1024, 2048), kvs=("f16", "q8_0"), ubatches=(256, 512))
-    found = [(c.context_tokens, c.kv, c.ubatch) for c in cells(wish)]
+    found = [(c.context_tokens, c.kv, c.ubatch) for c in combinations(wish)]
     assert found[:3] == [(1024, "f16", 256), (1024, "f16", 512), (1024, "q8_0", 256)]
     assert len(set(found)) == 8

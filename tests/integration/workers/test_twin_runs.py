@@ -38,7 +38,7 @@ def build(tmp_path_factory):
 
 
 def measured(build, model, tmp_path, *words):
-    """The cell that a short offline bench of this model leaves."""
+    """The combination that a short offline bench of this model leaves."""
     asked = ["--build", str(build), "--model", str(model), "--uncaged", "--commit", "e" * 64]
     asked += ["--context", "512", "--runs", "1", "--out", str(tmp_path / "r.json"), *words]
     options = offline_command.parser().parse_args(asked)
