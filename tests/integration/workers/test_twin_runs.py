@@ -88,8 +88,6 @@ def test_the_twin_of_a_real_model_runs(build, tmp_path):
     twin = twin_of(source, tmp_path / "twin.gguf")
     tagged = twin.stat().st_size - source.stat().st_size
     assert 0 <= tagged < 256
-    found, text, said = measured(
-        build, twin, tmp_path, "--scenario", "prefill", "--context", "4352"
-    )
+    found, text, said = measured(build, twin, tmp_path, "--scenario", "ladder", "--depth", "64")
     assert found.told["facts"]["vocabulary_size"] > 200_000
     assert '"validity": "twin"' in text, said
