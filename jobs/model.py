@@ -171,11 +171,15 @@ class MemoryLines:
 
 @dataclass(frozen=True)
 class BootMemory:
-    """What one boot's log says of its models; `projector` is its compute buffer."""
+    """What one boot's log says of its models; `projector` is its compute buffer.
+
+    `process` is what the driver says the server held on the cards once it was ready.
+    """
 
     target: MemoryLines
     drafter: MemoryLines | None = None
     projector: int | None = None
+    process: int | None = None
 
 
 SILENT = BootMemory(MemoryLines())

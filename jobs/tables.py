@@ -62,7 +62,7 @@ class EventRow(SQLModel, table=True):
 
 
 class ModelFileRow(SQLModel, table=True):
-    """A weight file with its role and sha256; `present` once it is in the weights store.
+    """A weight file with its role and sha256; `StoredWeightRow` says which stores hold it.
 
     `facts` and `shape` are its header's, read once; `header_fault` says why there is no shape.
     """
@@ -76,11 +76,19 @@ class ModelFileRow(SQLModel, table=True):
     sha256: str = Field(index=True)
     source: dict[str, Any] = json_value()
     size_bytes: int | None = large(default=None)
-    present: bool = False
     facts: dict[str, Any] | None = json_or_nothing()
     shape: dict[str, Any] | None = json_or_nothing()
     header_fault: str = ""
     created_at: datetime = moment()
+
+
+class StoredWeightRow(SQLModel, table=True):
+    """A model file lies whole in this weights store; machines that share a folder share a store."""
+
+    __tablename__ = "stored_weight"
+    model_file_id: int = Field(foreign_key="model_file.id", primary_key=True)
+    store: str = Field(primary_key=True)
+    since: datetime = moment()
 
 
 class StackRow(SQLModel, table=True):

@@ -67,6 +67,10 @@ class Card:
             "reasons": [word for bit, word in REASONS.items() if mask & bit],
         }
 
+    def held_by(self, pids: Collection[int]) -> int | None:
+        """Bytes that these processes hold on this card together; None where nobody can say."""
+        return self._processes(pids)[0]
+
     def close(self) -> None:
         """Let go of the driver's library."""
         with contextlib.suppress(self._nvml.NVMLError):

@@ -193,6 +193,7 @@ def _place(bench: Bench, runtime: Path) -> Place:
         log=runtime / "log",
         marker=f"offline-{os.getpid()}",
         card=bench.card,
+        card_memory=bench.card.held_by if bench.card else None,
     )
 
 

@@ -8,12 +8,16 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jobs.engines.base import NOTHING, Engine
 from jobs.model import Flags
 from jobs.scenarios import Scenario
 from workers.gpu import Card
 from workers.sandbox import Limits, Mount, Sandbox
+
+if TYPE_CHECKING:
+    from workers.card_memory import CardMemory
 
 LAUNCHER_FOLDER = "/run/launcher"
 ALWAYS_MOUNTED = "/usr"
@@ -63,7 +67,7 @@ def _speculation(flags: Sequence[str]) -> bool:
 
 @dataclass(frozen=True)
 class Place:
-    """Where boots happen: the sandbox, its limits, folders of the worker, and the card if any."""
+    """Where boots happen: the sandbox, its limits, folders of the worker, and its card if any."""
 
     sandbox: Sandbox
     limits: Limits
@@ -71,6 +75,7 @@ class Place:
     log: Path
     marker: str
     card: Card | None = None
+    card_memory: CardMemory | None = None
 
 
 def launcher_of(engine: Engine) -> Mount | None:

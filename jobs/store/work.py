@@ -13,7 +13,7 @@ from jobs import lifecycle
 from jobs.errors import UsageError
 from jobs.model import Kind, Lane, State
 from jobs.planner import JobRequest
-from jobs.tables import BuildRow, JobNeedRow, JobRow, ModelFileRow, ResultRow
+from jobs.tables import BuildRow, JobNeedRow, JobRow, ResultRow, StoredWeightRow
 
 LIVE = [state.value for state in lifecycle.LIVE]
 HELD = [state.value for state in lifecycle.HELD]
@@ -41,7 +41,7 @@ def enqueue(
     """Queue what is not done and not already live; by identity, the job or None where it is done.
 
     Requests come after the ones they need. A build whose artifact is known and a model file that
-    is present need no job.
+    some store holds need no job; a bench beside another store brings it first.
     """
     take_turn(session)
     found: dict[str, JobRow | None] = {}
@@ -90,8 +90,9 @@ def _is_done(session: Session, request: JobRequest) -> bool:
         )
         return session.exec(query).first() is not None
     if request.kind is Kind.FETCH_MODEL:
-        row = session.get(ModelFileRow, request.payload["model_file_id"])
-        return row is not None and row.present
+        number = request.payload["model_file_id"]
+        held = select(StoredWeightRow.store).where(StoredWeightRow.model_file_id == number)
+        return session.exec(held.limit(1)).first() is not None
     return False
 
 

@@ -41,6 +41,9 @@ class SpokenCard:
             "reasons": [],
         }
 
+    def held_by(self, pids: Any) -> int | None:
+        return 4321
+
     def close(self) -> None: ...
 
 

@@ -30,7 +30,7 @@ def planned(database):
                 }
                 | changes
             )
-            rows.model_file(name="gemma:q4", present=False)
+            rows.model_file(name="gemma:q4", stored_in=None)
             session.add(
                 StackRow(
                     name="gemma-cpu",

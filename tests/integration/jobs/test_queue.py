@@ -88,7 +88,7 @@ def queue_fetches(station, count, start=0):
             content = f"weights {number}".encode()
             sha256 = hashlib.sha256(content).hexdigest()
             (station.settings.weights / f"{sha256}.gguf").write_bytes(content)
-            model = rows.model_file(name=f"m{number}", sha256=sha256, present=False)
+            model = rows.model_file(name=f"m{number}", sha256=sha256, stored_in=None)
             requests.append(
                 JobRequest(
                     kind=Kind.FETCH_MODEL,

@@ -42,8 +42,8 @@ def desk(database, tmp_path, hub):
         rows.engine(name="evil", trust=Trust.NEVER)
         rows.engine(name="strange", family="vllm")
         rows.rig(name="cpu")
-        rows.model_file(name="gemma:q4", present=False)
-        rows.model_file(name="other:q8", present=False)
+        rows.model_file(name="gemma:q4", stored_in=None)
+        rows.model_file(name="other:q8", stored_in=None)
         values = {"intent": {"context": 4096, "kv": "q8_0"}, "scenarios": ["decode-128"]}
         session.add(
             StackRow(

@@ -87,6 +87,7 @@ def test_the_card_is_read_before_loaded_and_after_each_request(tmp_path):
     document = bench(tmp_path, card=SpokenCard())
     boot = document["combinations"][0]["boots"][0]
     assert document["card"]["name"] == "Stub 9000"
+    assert boot["memory"]["process"] == 4321
     assert boot["card_before"]["process_bytes"] is None
     assert boot["environment"]["loaded"]["card"]["process_bytes"] > 1000
     for m in boot["measurements"]:
