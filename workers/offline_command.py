@@ -57,6 +57,7 @@ def parser() -> argparse.ArgumentParser:
     add("--card", type=int, default=0, help="the number of the card")
     add("--engine", default="", help="the engine's name, where the build does not say it")
     add("--commit", default="", help="the source's full commit, where the build does not say it")
+    add("--digests", type=Path, help="a file that remembers digests of weights between benches")
     add("--out", required=True, type=Path, help="the result file to write")
     add("--uncaged", action="store_true", help="no sandbox: on a throw-away machine only")
     return words
@@ -84,7 +85,7 @@ def measure(options: argparse.Namespace, *, control: Control, say: Say) -> int:
         _check(options, wish, has_card=card is not None)
         build = look_at_build(options.build, engine=options.engine, commit=options.commit)
         models = {
-            role: _model(path, say)
+            role: _model(path, say, options.digests)
             for role, option in zip(ROLES, ("model", "drafter", "mmproj"), strict=True)
             if (path := getattr(options, option)) is not None
         }
@@ -108,9 +109,13 @@ def measure(options: argparse.Namespace, *, control: Control, say: Say) -> int:
     return 0 if measured else 1
 
 
-def _model(path: Path, say: Say) -> ModelFile:
+def _model(path: Path, say: Say, digests: Path | None) -> ModelFile:
     say(f"read {path.name}")
-    return look_at_model(path, tell=lambda done, all_: say(f"  {done / all_:.0%} of {all_:,} B"))
+
+    def tell(done: int, total: int) -> None:
+        say(f"  {done / total:.0%} of {total:,} B")
+
+    return look_at_model(path, tell=tell, digests=digests)
 
 
 def _wish(options: argparse.Namespace) -> Wish:

@@ -86,8 +86,12 @@ def _own_words(path: Path) -> dict[str, Any]:
     return dict(wire.mapping(wire.parsed(text))) if len(text) <= FACTS_BYTES else {}
 
 
-def look_at_model(path: Path, *, tell: Tell = lambda _done, _total: None) -> ModelFile:
+def look_at_model(
+    path: Path, *, tell: Tell = lambda _done, _total: None, digests: Path | None = None
+) -> ModelFile:
     """Digest and header of a weight file; `tell` hears how many bytes were read, and of how many.
+
+    A digest that `digests` holds for exactly this file, untouched since, is not computed again.
 
     Raises UsageError where there is no such file, BadGguf where it is no GGUF.
     """
@@ -109,7 +113,7 @@ def look_at_model(path: Path, *, tell: Tell = lambda _done, _total: None) -> Mod
     told = {
         "name": wire.plain(path.name)[:200],
         "size_bytes": size,
-        "sha256": _digest(path, size, tell),
+        "sha256": _remembered(path, size, tell, digests),
         "twin_of": wire.shown(twin, 200) if twin is not None else None,
         "facts": plain_values(facts),
         **_shape(header, facts),
@@ -128,6 +132,19 @@ def _shape(header: Header, facts: ModelFacts) -> dict[str, Any]:
 def plain_values(value: Any) -> Any:
     """A dataclass as strict JSON."""
     return wire.storable(json.loads(json.dumps(asdict(value), default=str)))
+
+
+def _remembered(path: Path, size: int, tell: Tell, digests: Path | None) -> str:
+    if digests is None:
+        return _digest(path, size, tell)
+    facts = path.stat()
+    key = f"{facts.st_dev}:{facts.st_ino}:{facts.st_size}:{facts.st_mtime_ns}:{facts.st_ctime_ns}"
+    held = _own_words(digests)
+    found = held.get(key)
+    if not isinstance(found, str) or not COMMIT.fullmatch(found):
+        found = _digest(path, size, tell)
+        digests.write_text(json.dumps({**held, key: found}))
+    return found
 
 
 def _digest(path: Path, size: int, tell: Tell) -> str:
