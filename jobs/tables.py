@@ -349,6 +349,7 @@ class SampleRow(SQLModel, table=True):
     text_head: str = ""
     source: str = "timings"
     timings: dict[str, Any] = json_value()
+    after: dict[str, Any] = json_value()
 
 
 class VerdictRow(SQLModel, table=True):

@@ -130,6 +130,7 @@ def result(detail: ResultDetail, *, now: datetime) -> Page:
             "settings": reproduce.settings(detail),
             "blocks": reproduce.blocks(detail),
             "facts": reproduce.facts(detail),
+            "origin": detail.environment.get("imported"),
         },
         uncaged=entry.uncaged or detail.build.sandbox == "uncaged",
     )

@@ -13,17 +13,16 @@ from typing import Any, cast
 from sqlmodel import Session
 
 from jobs import clock, compare, git, planner
-from jobs.compare import BootRuns
 from jobs.control import Control
 from jobs.db import reading, writing
 from jobs.errors import JobFailure
-from jobs.model import Blame, Boot, Flags, Lane, Validity
+from jobs.model import Blame, Boot, Flags, Lane
 from jobs.payloads import BenchPayload
 from jobs.scenarios import SCENARIOS, Scenario
 from jobs.station import Record, Station
-from jobs.stats import median
 from jobs.store import fleet, results, work
 from jobs.store.leases import Lease
+from jobs.summing import gravest, summary, usable_runs
 from jobs.tables import BuildRow, ModelFileRow, ResultRow
 from workers import artifacts
 from workers.bench import run_boot
@@ -197,7 +196,7 @@ def _record(
         runs,
         runs_asked=wanted.runs,
         boots_asked=wanted.boots,
-        **_gravest(boots),
+        **gravest(boots),
     )
     found = results.Finished(
         build_id=cast(int, bench.build.id),
@@ -239,52 +238,6 @@ def _record(
         now,
     )
     return verdict.sentence
-
-
-def usable_runs(boots: Sequence[Boot]) -> list[BootRuns]:
-    """The decode speeds that may feed a verdict, by boot; boots without any are left out."""
-    kept = []
-    for boot in boots:
-        speeds = tuple(
-            m.decode_tps
-            for m in boot.measurements
-            if not m.warmup and m.validity is Validity.OK and m.decode_tps
-        )
-        if speeds:
-            kept.append(BootRuns(boot.number, speeds))
-    return kept
-
-
-def _gravest(boots: Sequence[Boot]) -> dict[str, Any]:
-    """The most frequent validity that is not `ok` among the measured runs, and one reason."""
-    bad = [
-        m for b in boots for m in b.measurements if not m.warmup and m.validity is not Validity.OK
-    ]
-    if not bad:
-        return {"worst": Validity.OK, "why": ""}
-    kinds = [m.validity for m in bad]
-    worst = max(sorted(set(kinds)), key=kinds.count)
-    return {"worst": worst, "why": next(m.reason for m in bad if m.validity is worst)}
-
-
-def summary(boots: Sequence[Boot], runs: Sequence[BootRuns]) -> dict[str, Any]:
-    """The figures the board shows; None where there is nothing to show."""
-    measured = [m for b in boots for m in b.measurements if not m.warmup]
-    good = [m for m in measured if m.validity is Validity.OK]
-    return {
-        "decode_tps": _median([boot.speed for boot in runs]),
-        "prefill_tps": _median([m.prefill_tps for m in good]),
-        "ttft_ms": _median([m.ttft_ms for m in good]),
-        "load_seconds": _median([boot.load_seconds for boot in boots]),
-        "peak_memory_bytes": max((b.peak_memory_bytes or 0 for b in boots), default=0) or None,
-        "boots_used": len(runs),
-        "runs_used": sum(len(boot.speeds) for boot in runs),
-    }
-
-
-def _median(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return median(known) if known else None
 
 
 def _speeds(session: Session, row: ResultRow) -> list[float]:

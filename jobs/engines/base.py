@@ -50,6 +50,8 @@ class Launch:
     threads: int
     launcher: str = ""
     gpu_layers: int = 0
+    drafter_path: str = ""
+    mmproj_path: str = ""
     intent: Mapping[str, str | int] = field(default_factory=dict)
     flags: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
@@ -187,7 +189,9 @@ class Engine(Protocol):
     ) -> Effective:
         """Settings the running server admits to."""
 
-    def request(self, scenario: Scenario, *, run: int, alias: str) -> Request:
+    def request(
+        self, scenario: Scenario, *, run: int, alias: str, filling: Sequence[int] = ()
+    ) -> Request:
         """The body of one run with every sampling field explicit."""
 
     def measure(

@@ -117,6 +117,7 @@ FIXED = (
     (("--reasoning",), "off"),
     (("--reasoning-loop-guard",), "off"),
 )
+DRAFT_LAYERS = ("--gpu-layers-draft", "--n-gpu-layers-draft", "--spec-draft-ngl", "-ngld")
 SWITCHES = (("--slots",), ("--no-webui", "--no-ui"), ("--offline",))
 
 
@@ -188,6 +189,7 @@ def launch(launch: Launch, flags: Flags) -> Step:
         (
             f"{launch.artifact}/llama-server",
             *("-m", launch.model_path),
+            *_beside(launch, flags),
             *("--host", launch.host),
             *("--alias", launch.alias),
             *("--ctx-size", str(launch.context_tokens)),
@@ -236,6 +238,18 @@ def _gpu_layers(launch: Launch, flags: Flags) -> tuple[str, ...]:
     if launch.gpu_layers:
         return _needed(flags, names, str(launch.gpu_layers), "gpu_layers")
     return _offered(flags, names, "0")
+
+
+def _beside(launch: Launch, flags: Flags) -> tuple[str, ...]:
+    """The drafter and the projector, where there are any."""
+    words: tuple[str, ...] = ()
+    if launch.drafter_path:
+        names = ("--model-draft", "--spec-draft-model", "-md")
+        words += _needed(flags, names, launch.drafter_path, "drafter")
+        words += _offered(flags, DRAFT_LAYERS, str(launch.gpu_layers))
+    if launch.mmproj_path:
+        words += _needed(flags, ("--mmproj", "-mm"), launch.mmproj_path, "mmproj")
+    return words
 
 
 def _load_mode(flags: Flags) -> tuple[str, ...]:

@@ -125,6 +125,10 @@ def launch(launch: Launch, flags: Flags) -> Step:
             f"flag {launch.flags[0]!r}: xllamacpp has no command line",
             advice="Ask for intents only.",
         )
+    if launch.drafter_path or launch.mmproj_path:
+        raise unsupported(
+            "a second model file beside the first", advice="Bench another family with it."
+        )
     for variable in launch.env:
         if variable.startswith(("LLAMA_", "PYTHON")):
             raise unsupported(f"variable {variable}", advice="Ask for intents only.")

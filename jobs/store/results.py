@@ -55,6 +55,14 @@ def record_build(session: Session, row: BuildRow) -> BuildRow:
     return row
 
 
+def build_of_artifact(session: Session, revision_id: int, artifact: str) -> BuildRow | None:
+    """A build of this revision whose artifact is exactly that."""
+    query = select(BuildRow).where(
+        BuildRow.revision_id == revision_id, BuildRow.artifact == artifact
+    )
+    return session.exec(query.order_by(col(BuildRow.id)).limit(1)).first()
+
+
 def lose_build(session: Session, identity: str) -> None:
     """The artifact is gone from the store: the next request for this build makes it again."""
     row = build_with_identity(session, identity)
@@ -97,7 +105,9 @@ def _record_boot(session: Session, result_id: int, boot: Boot, now: datetime) ->
     session.add(row)
     session.flush()
     for measurement in boot.measurements:
-        session.add(SampleRow(boot_id=cast(int, row.id), **asdict(measurement)))
+        values = asdict(measurement)
+        del values["scenario"]  # a stored result is about one
+        session.add(SampleRow(boot_id=cast(int, row.id), **values))
     session.flush()
 
 
