@@ -140,12 +140,15 @@ def _launch(plan: Plan, place: Place, socket_mount: Mount, alias: str) -> Launch
         intent=plan.intent,
         flags=plan.extra_flags,
         env=plan.env,
+        drafter_path=path(plan.drafter) if plan.drafter else "",
+        projector_path=path(plan.projector) if plan.projector else "",
     )
 
 
 def _mounts(plan: Plan, socket_mount: Mount) -> tuple[Mount, ...]:
-    launcher = (plan.launcher,) if plan.launcher else ()
-    return (plan.artifact, plan.model, *launcher, *plan.mounts, socket_mount)
+    own = (plan.launcher, plan.drafter, plan.projector)
+    further = tuple(mount for mount in own if mount is not None)
+    return (plan.artifact, plan.model, *further, *plan.mounts, socket_mount)
 
 
 def _read_back(plan: Plan, place: Place, server: Server) -> dict[str, Any]:
@@ -273,7 +276,8 @@ def _asked(plan: Plan, place: Place, alias: str) -> Asked:
         context_tokens=plan.context_tokens,
         model_path=place.sandbox.path(plan.model),
         gpu_layers=plan.gpu_layers,
-        speculation=str(plan.intent.get("speculation", "none")) not in NOTHING,
+        speculation=plan.drafter is not None
+        or str(plan.intent.get("speculation", "none")) not in NOTHING,
     )
 
 

@@ -36,6 +36,8 @@ class Plan:
     intent: Mapping[str, str | int] = field(default_factory=dict)
     extra_flags: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
+    drafter: Mount | None = None
+    projector: Mount | None = None
 
 
 @dataclass(frozen=True)
@@ -65,8 +67,9 @@ def interpreter_mounts(engine: Engine) -> tuple[Mount, ...]:
     return (Mount(prefix, str(prefix)),)
 
 
-def weight_mounts(weights: Sequence[Path]) -> tuple[Mount, ...]:
+def weight_mounts(weights: Sequence[Path], role: str = "target") -> tuple[Mount, ...]:
     """How a server sees the weights; it finds the other files of a set by their names."""
     if len(weights) == 1:
-        return (Mount(weights[0], "/weights/target.gguf"),)
-    return tuple(Mount(path, f"/weights/{path.name}") for path in weights)
+        return (Mount(weights[0], f"/weights/{role}.gguf"),)
+    folder = "/weights" if role == "target" else f"/weights/{role}"
+    return tuple(Mount(path, f"{folder}/{path.name}") for path in weights)
