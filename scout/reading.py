@@ -15,15 +15,19 @@ from jobs.git_names import is_pull
 from jobs.scenarios import SCENARIOS
 from scout.model_reading import wrong_model
 from scout.problem import Problem
+from scout.rule_reading import wrong_rules
 from scout.toml_lines import line_of
 from scout.watchlist import (
     HUB_FILE,
     INTENTS,
     LATER_SCENARIOS,
+    BudgetEntry,
     BuildEntry,
     EngineEntry,
     HubWatchEntry,
     ModelEntry,
+    RigEntry,
+    RuleEntry,
     StackEntry,
     WatchList,
 )
@@ -42,6 +46,9 @@ _TABLES: dict[tuple[str, ...], type[BaseModel]] = {
     ("model",): ModelEntry,
     ("models",): HubWatchEntry,
     ("stack",): StackEntry,
+    ("rig",): RigEntry,
+    ("rule",): RuleEntry,
+    ("budget",): BudgetEntry,
 }
 
 
@@ -167,6 +174,7 @@ def _impossible(watch: WatchList) -> Iterator[Problem]:
         yield from wrong_model(("model", at), model)
     for at, stack in enumerate(watch.stacks):
         yield from _wrong_stack(watch, at, stack)
+    yield from wrong_rules(watch)
 
 
 def _wrong_engine(watch: WatchList, at: int, engine: EngineEntry) -> Iterator[Problem]:
