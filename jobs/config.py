@@ -90,6 +90,9 @@ class Settings(BaseSettings):
     quiet_seconds: float = Field(
         60.0, ge=0, description="how long a bench waits for a quiet machine before each start"
     )
+    budget_hours_per_day: float = Field(
+        0.0, ge=0, le=24, description="hours a day that planning may use of a rig; 0 means all"
+    )
     max_attempts: int = Field(3, ge=1, description="losses after which a job is a dead letter")
 
     @field_validator("github_token", "hf_token", mode="after")

@@ -150,7 +150,7 @@ def glance(
     of_hub = _look_at_hub(database, settings, hub_names, forced=bool(source), on_look=on_look)
     if of_hub is not None:
         with writing(database) as session:
-            jobs += plan_events(session, clock.now())
+            jobs += plan_events(session, clock.now(), budget_hours=settings.budget_hours_per_day)
     if not names:
         return Glance(summary, hub=of_hub, remarks=_unasked(source), jobs=tuple(jobs))
     try:
@@ -162,7 +162,7 @@ def glance(
         found = Round(troubles=(_said(fault),))
     keep_scores(database, now=clock.now)
     with writing(database) as session:
-        jobs += plan_events(session, clock.now())
+        jobs += plan_events(session, clock.now(), budget_hours=settings.budget_hours_per_day)
     return Glance(summary, found, of_hub, _remarks(settings, source, found), tuple(jobs))
 
 

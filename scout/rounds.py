@@ -81,7 +81,7 @@ def look_and_plan(
     if GIT in parts:
         summary = summary.joined(_look_at_git(database, settings, on_look, force=force))
     with writing(database) as session:
-        jobs = plan_events(session, clock.now())
+        jobs = plan_events(session, clock.now(), budget_hours=settings.budget_hours_per_day)
     return summary, jobs
 
 
@@ -133,7 +133,7 @@ def candidates_round(station: Station) -> CandidateRound | None:
     if found.looked:
         keep_scores(station.database, now=clock.now)
     with writing(station.database) as session:
-        plan_events(session, clock.now())
+        plan_events(session, clock.now(), budget_hours=settings.budget_hours_per_day)
         fleet.close_slot(session, CANDIDATES, slot, {"state": "done", **outcome})
     log.info("candidates looked at", looked=len(found.looked), new=len(found.new), left=found.left)
     return found

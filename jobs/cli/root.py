@@ -12,7 +12,7 @@ from rich.text import Text
 from sqlalchemy.exc import DBAPIError
 
 from jobs import log
-from jobs.cli import run, work
+from jobs.cli import plan, run, work
 from jobs.config import ENV_PREFIX
 from jobs.errors import ScoutError
 from jobs.terminal import printable
@@ -32,7 +32,8 @@ def build_app(wanted: str = "") -> typer.Typer:
     app.callback()(_options)
     app.add_typer(run.app)
     app.add_typer(work.app)
-    if wanted not in _names(run.app) | _names(work.app):
+    app.add_typer(plan.app)
+    if wanted not in _names(run.app) | _names(work.app) | _names(plan.app):
         for entry in sorted(entry_points(group=COMMAND_GROUP), key=lambda entry: entry.name):
             app.add_typer(entry.load())
     return app

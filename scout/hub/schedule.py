@@ -38,7 +38,7 @@ def hub_round(station: Station) -> HubRound | None:
             return None
     found = look_around(open_desk(station.database, settings, seconds=SECONDS))
     with writing(station.database) as session:
-        jobs = plan_events(session, clock.now())
+        jobs = plan_events(session, clock.now(), budget_hours=settings.budget_hours_per_day)
         outcome = {
             "state": "done",
             "looked": found.looked,
