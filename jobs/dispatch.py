@@ -20,7 +20,7 @@ from jobs.planning.plan import OF_FILES, OF_ISSUES, Plan, asked, plan
 from jobs.planning.rules import is_about
 from jobs.planning.world import Event, World
 from jobs.scenarios import SCENARIOS, Scenario
-from jobs.store import forks, published, rules, work, worlds
+from jobs.store import forks, histories, published, rules, work, worlds
 from jobs.tables import EngineRow, EventRow, JobRow, LeftOutRow, ModelFileRow, RevisionRow
 
 NEW_REVISION = ("release", "fork_pushed", "branch_created", "upstream_synced")
@@ -147,7 +147,7 @@ def _with_history(session: Session, event: Event, world: World, budget_hours: fl
         known = {each.weights.sha256 for each in world.files}
         if event.published.weights.sha256 not in known:
             world = replace(world, files=(*world.files, event.published))
-    return worlds.with_history(session, world, asked(event, world), budget_hours=budget_hours)
+    return histories.with_history(session, world, asked(event, world), budget_hours=budget_hours)
 
 
 def _event(session: Session, row: EventRow, world: World) -> Event:
@@ -230,7 +230,7 @@ def _held_back(session: Session, now: datetime) -> dict[int, list[LeftOutRow]]:
     """What a budget cut on an earlier day, by event."""
     held: dict[int, list[LeftOutRow]] = {}
     for row in rules.left_out(session, why=Why.BUDGET):
-        if row.left_at < worlds.day_of(now):
+        if row.left_at < histories.day_of(now):
             held.setdefault(row.event_id, []).append(row)
     return held
 

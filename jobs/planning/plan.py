@@ -118,11 +118,12 @@ def plan(
     if only is not None:
         left = {identity: each for identity, each in left.items() if identity in only}
         builds = []
-    benches = [each.chain.bench for each in kept]
+    baselines = tuple(_baselines(kept, event, world))
+    benches = [*(each.chain.bench for each in kept), *(each.requests[-1] for each in baselines)]
     known = [each.estimate_seconds for each in benches if each.estimate_seconds is not None]
     return Plan(
         requests=tuple(_once([*(r for each in kept for r in each.chain.requests), *builds])),
-        baselines=tuple(_baselines(kept, event, world)),
+        baselines=baselines,
         left_out=tuple(left.values()),
         gpu_minutes=sum(known) / 60,
         unknown=len(benches) - len(known),
@@ -169,7 +170,9 @@ def _chosen(draft: Draft, rule: Rule, event: Event, world: World, lane: Lane | N
         failures=world.failures.get((rig, stack), 0),
     )
     bench = requests[-1]
-    wanted = Wanted(bench.identity, rig, draft.source, value, bench.estimate_seconds)
+    # What is under way is spoken for already: asking again joins it.
+    seconds = 0.0 if bench.identity in world.waiting else bench.estimate_seconds
+    wanted = Wanted(bench.identity, rig, draft.source, value, seconds)
     return _Chosen(draft, replace(draft.chain, requests=requests), wanted)
 
 
@@ -214,7 +217,7 @@ def _baselines(kept: Iterable[_Chosen], event: Event, world: World) -> Iterator[
         if found is None or _is_measured(each.chain, world):
             continue
         bench = found.bench.identity
-        known = bench in world.tried or bench in world.negatives or bench in told
+        known = bench in world.tried | world.waiting | world.negatives or bench in told
         if known or found.build.identity in world.failed or _over(each, world):
             continue
         told.add(bench)

@@ -145,8 +145,8 @@ class Budget:
 class World:
     """All of it at one moment.
 
-    `tried` are identities of jobs that exist, `negatives` those of benches that stand as not
-    working, `failed` says why the last job of an identity failed for good.
+    `tried` are identities of jobs that ended, `waiting` of those under way, `negatives` of benches
+    that stand as not working; `failed` says why the last job of an identity failed for good.
     `bench_seconds` is by rig, scenario and stack (an empty stack stands for all of them),
     `build_seconds` by family and build target, `failures` by rig and stack.
     """
@@ -159,6 +159,7 @@ class World:
     rules: tuple[Rule, ...] = ()
     budgets: tuple[Budget, ...] = ()
     tried: frozenset[str] = frozenset()
+    waiting: frozenset[str] = frozenset()
     negatives: frozenset[str] = frozenset()
     failed: Mapping[str, str] = field(default_factory=dict)
     series: Mapping[str, SeriesPast] = field(default_factory=dict)

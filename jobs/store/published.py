@@ -122,12 +122,13 @@ def parent_of(session: Session, event: EventRow, revision: RevisionRow, now: dat
     if commit == revision.commit:
         return
     moment = revision.committed_at
+    older = (moment - timedelta(seconds=1)).isoformat() if moment else ""
     catalog.add_revision(
         session,
         engine_id=revision.engine_id,
         commit=commit,
         label=f"{revision.label.partition('@')[0]}@{commit[:9]}",
-        order_key=(moment - timedelta(seconds=1)).isoformat() if moment else "",
+        order_key=older if older < revision.order_key else "",
         committed_at=None,
         now=now,
     )
