@@ -8,6 +8,7 @@ from typing import Any
 import typer
 from rich.table import Table
 from rich.text import Text
+from sqlalchemy import Engine
 from sqlmodel import Session
 
 from jobs import clock, dispatch, submit
@@ -43,11 +44,20 @@ def plan(
     """
     if event and everything:
         raise UsageError("one event or --all", advice="leave one of them out")
-    if left_out:
-        _show_left_out(event, as_json)
-        return
     settings = Settings()
     database = open_database(settings)
+    try:
+        if left_out:
+            _show_left_out(database, event, as_json)
+        else:
+            _plan(settings, database, event, dry_run=dry_run, as_json=as_json)
+    finally:
+        database.dispose()
+
+
+def _plan(
+    settings: Settings, database: Engine, event: str, *, dry_run: bool, as_json: bool
+) -> None:
     with trying(database) if dry_run else writing(database) as session:
         found = _planned(session, event, settings)
         shown = [_as_json(each) for each in found]
@@ -69,7 +79,7 @@ def plan(
         _ring(settings, database, [*jobs, *came_back], quiet=as_json)
 
 
-def _ring(settings: Settings, database: Any, jobs: Sequence[JobRow], *, quiet: bool) -> None:
+def _ring(settings: Settings, database: Engine, jobs: Sequence[JobRow], *, quiet: bool) -> None:
     unserved = submit.ring_for(settings, database, jobs)
     if unserved and not quiet:
         typer.echo(f"nobody serves {', '.join(unserved)} now; `forkscout up` starts the workers")
@@ -164,8 +174,8 @@ def _as_json(found: Planned) -> dict[str, Any]:
     }
 
 
-def _show_left_out(event: str, as_json: bool) -> None:
-    with reading(open_database(Settings())) as session:
+def _show_left_out(database: Engine, event: str, as_json: bool) -> None:
+    with reading(database) as session:
         wanted: Collection[int] | None = None
         if event:
             wanted = [_event(session, event).id or 0]

@@ -6,6 +6,7 @@ import json
 from datetime import timedelta
 
 import pytest
+from sqlmodel import select
 from support.fit_rows import shaped_file
 from support.rows import NOON, Rows, digest
 from support.shapes import dflash_drafter, qwen36
@@ -18,7 +19,7 @@ from jobs.fit.stored import shape_stored
 from jobs.model import Blame, Kind, Lane, State, Trust
 from jobs.sightings import HubFileRow, HubRepositoryRow, LinkedIssueRow
 from jobs.store import rules, work
-from jobs.tables import BudgetRow, EventRow, JobRow, ModelFileRow, RuleRow, StackRow
+from jobs.tables import BudgetRow, EngineRow, EventRow, JobRow, ModelFileRow, RuleRow, StackRow
 
 DRAFTER = "dflash-q8_0.gguf"
 REPO = "spiritbuun/Qwen3.6-27B-DFlash-GGUF"
@@ -116,20 +117,13 @@ def test_a_failed_build_is_not_asked_again(database, put):
         row = work.job(session, build.id)
         row.state, row.blame = State.FAILED.value, Blame.ENGINE.value
         row.failure_class, row.message = "compile", "error: no turbo"
-        [event] = session.exec(db_select(EventRow)).all()
+        [event] = session.exec(select(EventRow)).all()
         event.planned = False
-        add_stack(
-            session, type("E", (), {"id": event.engine_id, "name": "two"}), intent={"kv": "f16"}
-        )
+        engine = session.get_one(EngineRow, event.engine_id)
+        add_stack(session, engine, name="two", intent={"kv": "f16"})
     assert plan(database) == {}
     assert {why for why, _, _ in left_out(database)} == {"build failed"}
     assert f"job {build.id} failed (compile): error: no turbo" in left_out(database)[0][1]
-
-
-def db_select(table):
-    from sqlmodel import select
-
-    return select(table)
 
 
 def test_rules_of_the_list_decide(database, put):
@@ -177,8 +171,8 @@ def test_what_a_newer_push_replaced_does_not_come_back(database, put):
     assert plan(database, budget_hours=0.1) == {}
     with db.writing(database) as session:
         rows = Rows(session)
-        [event] = session.exec(db_select(EventRow)).all()
-        engine = type("E", (), {"id": event.engine_id, "name": "buun"})
+        [event] = session.exec(select(EventRow)).all()
+        engine = session.get_one(EngineRow, event.engine_id)
         rows.revision(engine, commit="3" * 40, order_key="3")
     assert plan(database, NOON + timedelta(days=1)) == {}
     assert left_out(database, closed=True)[0][2] == "something newer took its place"
@@ -269,9 +263,9 @@ def test_a_linked_issue_that_closed_runs_again(database, put):
     put()
     first = plan(database)[Kind.BENCH, Lane.FRESH]
     with db.writing(database) as session:
-        for row in session.exec(db_select(JobRow)).all():
+        for row in session.exec(select(JobRow)).all():
             row.state, row.blame = State.FAILED.value, Blame.ENGINE.value
-        [event] = session.exec(db_select(EventRow)).all()
+        [event] = session.exec(select(EventRow)).all()
         about = {"full_name": "spiritbuun/buun-llama-cpp", "number": 35}
         session.add(LinkedIssueRow(**about, created_at=NOON))
         session.add(
@@ -309,10 +303,10 @@ def test_a_dry_run_shows_and_leaves_nothing(database, command):
     text = command("plan", "--dry-run", "--all")
     assert "bench buun master@2 with qwen:q3 on big (decode-128): fresh, length unknown" in text
     assert "needs: build buun master@2 for big" in text
-    assert "2 benches, 0 minutes of the rig, 1 bench of unknown length" in text
+    assert "2 benches, 0 minutes of the rig, 2 benches of unknown length" in text
     with db.reading(database) as session:
-        assert session.exec(db_select(JobRow)).all() == []
-        assert [event.planned for event in session.exec(db_select(EventRow))] == [False]
+        assert session.exec(select(JobRow)).all() == []
+        assert [event.planned for event in session.exec(select(EventRow))] == [False]
 
 
 def test_planning_by_hand_queues(database, command):
@@ -320,6 +314,6 @@ def test_planning_by_hand_queues(database, command):
     [found] = json.loads(command("plan", "--json"))
     assert [job["kind"] for job in found["jobs"]].count("bench") == 2
     with db.reading(database) as session:
-        jobs = session.exec(db_select(JobRow)).all()
+        jobs = session.exec(select(JobRow)).all()
         assert {job.identity for job in jobs} == {job["identity"] for job in found["jobs"]}
     assert "nothing is left out" in command("plan", "--left-out")
