@@ -10,7 +10,9 @@ from typing import Any
 from jobs import compare, stats
 from jobs.model import State
 from jobs.scenarios import SCENARIOS
+from jobs.store.led import EventDetail
 from jobs.store.shown import Entry, Front, Queue, ResultDetail, ShownEngine, ShownJob
+from jobs.terminal import counted
 from web import figure, reproduce, words
 from web.ranking import Board, Ranked
 
@@ -163,6 +165,16 @@ def job(found: ShownJob, log: LogTail | None) -> Page:
         "job.html",
         f"Job {found.id}",
         {"job": found, "log": log, "why": why(found), "live": State(found.state) in LIVE},
+    )
+
+
+def event(found: EventDetail) -> Page:
+    """One event: the jobs it led to, and what was left out and why."""
+    jobs, left = found.led_to.jobs, found.led_to.left_out
+    left_out = counted(len(left), "bench", "benches")
+    said = f"It led to {counted(len(jobs), 'job')}; {left_out} left out."
+    return Page(
+        f"events/{found.id}.html", "event.html", f"Event {found.id}", {"event": found, "said": said}
     )
 
 

@@ -309,6 +309,15 @@ def test_a_dry_run_shows_and_leaves_nothing(database, command):
         assert [event.planned for event in session.exec(select(EventRow))] == [False]
 
 
+def test_events_show_what_they_led_to(database, command):
+    """Jobs by number with their baselines, and where to read what was left out."""
+    command("plan")
+    [shown] = json.loads(command("events", "--json"))
+    baseline = [job for job in shown["jobs"] if job["baseline_of"]]
+    assert [job["kind"] for job in baseline] == ["build", "bench"]
+    assert "led to jobs" in command("events")
+
+
 def test_planning_by_hand_queues(database, command):
     """And `--left-out` shows what was not."""
     [found] = json.loads(command("plan", "--json"))
