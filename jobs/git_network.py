@@ -69,17 +69,18 @@ def update(
     known: Set[str] = frozenset(),
     held: Held | None = None,
     candidate: bool = False,
+    is_fork: bool = False,
     tick: Callable[[], None] | None = None,
     token: SecretStr | None = None,
 ) -> Tips:
     """Bring the namespace of repository `number` up to date; fetches only when a ref moved.
 
     Where all branches stand at `known` commits, or the list is what `held_by` said as `held`, the
-    list is enough and nothing is fetched. Of a
-    `candidate` only a few old tips stay, of others all. Raises `Transient` where the remote forgot
-    all its branches: that is doubt, not a deletion.
+    list is enough and nothing is fetched. Where it `is_fork`, as a candidate always is, the list
+    comes in one request. Of a `candidate` only a few old tips stay, of others all. Raises
+    `Transient` where the remote forgot all its branches: that is doubt, not a deletion.
     """
-    listed = remote_refs(url, tick=tick, token=token)
+    listed = remote_refs(url, in_one=is_fork or candidate, tick=tick, token=token)
     heads = {sha for ref, sha in listed.refs.items() if ref.startswith(BRANCH)}
     if heads and heads <= known:
         return Tips(listed.commits, refused=listed.refused)

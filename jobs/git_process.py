@@ -53,6 +53,7 @@ def ask(
     text: str = "",
     exact: bool = False,
     output_bytes: int = OUTPUT_BYTES,
+    memory_bytes: int | None = None,
     empty_codes: Sequence[int] = (),
     on_line: Callable[[str], None] | None = None,
     tick: Callable[[], None] | None = None,
@@ -63,7 +64,7 @@ def ask(
     An exit code in `empty_codes` means "nothing found". `tick` is called several times a second.
     A `token` is shown to GitHub alone; where GitHub redirects, git follows without it. `exact`
     keeps bytes that are no text, as surrogates, so that a name can be given back to git; else they
-    are replaced. Raises `TooMuch` beyond `output_bytes` or the memory that git may have.
+    are replaced. Raises `TooMuch` beyond `output_bytes`, `memory_bytes` or what any git may have.
     """
     place = ["--git-dir", str(mirror)] if mirror else []
 
@@ -76,6 +77,7 @@ def ask(
             timeout_seconds=seconds or (NETWORK_SECONDS if online else QUICK_SECONDS),
             errors="surrogateescape" if exact else "replace",
             output_bytes=output_bytes,
+            memory_bytes=memory_bytes,
             empty_codes=empty_codes,
             on_line=on_line,
             tick=tick,
@@ -107,6 +109,7 @@ def _call(
     timeout_seconds: float,
     errors: str,
     output_bytes: int,
+    memory_bytes: int | None = None,
     empty_codes: Sequence[int] = (),
     on_line: Callable[[str], None] | None = None,
     tick: Callable[[], None] | None = None,
@@ -135,7 +138,7 @@ def _call(
 
             def look() -> None:
                 _measure(output, complaints, output_bytes)
-                git_memory.weigh(process.pid)
+                git_memory.weigh(process.pid, limit_bytes=memory_bytes)
                 if tick:
                     tick()
 

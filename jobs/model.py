@@ -49,6 +49,11 @@ class Lane(IntEnum):
     RETEST = 40
     BACKFILL = 50
 
+    @property
+    def word(self) -> str:
+        """As people read it."""
+        return self.name.lower().replace("_", " ")
+
 
 class Blame(StrEnum):
     """Four outcomes that never mix; only the first counts against an engine."""
@@ -170,11 +175,15 @@ class MemoryLines:
 
 @dataclass(frozen=True)
 class BootMemory:
-    """What one boot's log says of its models; `projector` is its compute buffer."""
+    """What one boot's log says of its models; `projector` is its compute buffer.
+
+    `process` is what the driver says the server held on the cards once it was ready.
+    """
 
     target: MemoryLines
     drafter: MemoryLines | None = None
     projector: int | None = None
+    process: int | None = None
 
 
 SILENT = BootMemory(MemoryLines())

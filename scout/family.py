@@ -9,6 +9,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from jobs.errors import UsageError
+from jobs.terminal import counted
 from scout.graph import Distance, Graph
 from scout.history import History
 from scout.kinship import Kin, relatives, root_of
@@ -87,7 +88,8 @@ def _lines(descent: Descent, top: Descent) -> list[str]:
     if descent.from_parent is not None and descent.parent != top.engine:
         apart += f", {descent.parent} {_apart(descent.from_parent)}"
     count = descent.own_patches or 0
-    own = f"{count} own {_patches(count)} by {_counted(descent.own_authors or 0, 'author')}"
+    authors = counted(descent.own_authors or 0, "author")
+    own = f"{counted(count, 'own patch', 'own patches')} by {authors}"
     if descent.patches_beyond_parent != descent.own_patches:
         own += f", {descent.patches_beyond_parent} of them not in {descent.parent}"
     lines = [apart, own]
@@ -99,10 +101,10 @@ def _lines(descent: Descent, top: Descent) -> list[str]:
             f"taken {sync.brought_at:%Y-%m-%d} by {by}",
         ]
     if descent.backports:
-        lines.append(f"picked {_counted(descent.backports, 'pull request')} of upstream")
+        lines.append(f"picked {counted(descent.backports, 'pull request')} of upstream")
     lines += [
-        f"absorbed {took.patches} {_patches(took.patches)} of {took.source} "
-        f"({_counted(took.commits, 'commit')} as they were)"
+        f"absorbed {counted(took.patches, 'patch', 'patches')} of {took.source} "
+        f"({counted(took.commits, 'commit')} as they were)"
         for took in descent.absorbed
     ]
     return lines
@@ -113,7 +115,7 @@ def _lines_without_upstream(descent: Descent, top: Descent) -> list[str]:
     if descent.from_parent is not None:
         lines.append(f"{descent.parent} {_apart(descent.from_parent)}")
     if (beyond := descent.patches_beyond_parent) is not None:
-        lines.append(f"{beyond} {_patches(beyond)} not in {descent.parent}")
+        lines.append(f"{counted(beyond, 'patch', 'patches')} not in {descent.parent}")
     return lines
 
 
@@ -121,11 +123,3 @@ def _apart(distance: Distance) -> str:
     if distance.merge_base is None:
         return "nothing in common"
     return f"+{distance.ahead} -{distance.behind}"
-
-
-def _counted(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
-
-
-def _patches(count: int) -> str:
-    return "patch" if count == 1 else "patches"

@@ -70,11 +70,13 @@ def kindred(session: Session, *, with_refs: bool = True) -> dict[str, Kin]:
         if place.github_id is not None and engine_id in rows
     }
     named = origins(session, rows.values())
+    recorded = refs.recorded_of_engines(session) if with_refs else {}
     found = {}
     for engine_id, place in places.items():
         row = rows.get(engine_id)
         if row is None:
             continue
+        known = recorded.get(place.id or 0, refs.Recorded())
         found[row.name] = Kin(
             name=row.name,
             engine_id=engine_id,
@@ -84,8 +86,8 @@ def kindred(session: Session, *, with_refs: bool = True) -> dict[str, Kin]:
             default_branch=place.default_branch,
             branches=tuple(row.branches),
             parent=row.parent or by_github.get(place.parent_github_id or 0),
-            refs=refs.refs_of(session, place.id or 0) if with_refs else {},
-            lost=refs.lost_branches(session, place.id or 0) if with_refs else {},
+            refs=known.here,
+            lost=known.lost,
             origin=named[engine_id],
         )
     return found

@@ -23,6 +23,7 @@ from jobs.git_names import full_name, short_name
 from jobs.git_network import Held, held_by
 from jobs.sightings import SourceStateRow
 from jobs.store import catalog, refs
+from jobs.store.source_states import source_states
 from scout import neighbours
 from scout.branch_news import default_news
 from scout.capability_news import capability_news
@@ -39,8 +40,10 @@ from scout.watch import Summary, Trouble
 LOOKS_SECONDS = 600.0
 """How long one round may look: all looks end before news is judged, and one slow server must not
 keep the news of all others."""
-LOOKS_AT_ONCE = 8
-"""Lists asked for at the same time: most of a look is waiting for the other side."""
+LOOKS_AT_ONCE = 16
+"""Lists asked for at the same time: most of a look is waiting for the other side, and GitHub
+refuses nobody below 100."""
+PREFIX = "git:"
 _log = structlog.get_logger(__name__)
 
 
@@ -125,11 +128,12 @@ def _prepare(this: _Round) -> dict[str, SourceStateRow]:
     """Give every repository its row; what is known of those that failed of late."""
     waiting = {}
     with writing(this.database) as session:
-        for row in catalog.engines(session):
-            if row.repo is None:
-                continue
-            place = refs.repository_of(session, row, this.now())
-            state = refs.source_state(session, _key_of(place.id or 0), this.now())
+        rows = [row for row in catalog.engines(session) if row.repo is not None]
+        places = refs.repositories_of(session, rows, this.now())
+        states = source_states(session, PREFIX)
+        for row in rows:
+            key = _key_of(places[row.id or 0].id or 0)
+            state = states.get(key) or refs.source_state(session, key, this.now())
             if state.retry_at is not None and state.retry_at > this.now():
                 waiting[row.name] = state
     return waiting
@@ -249,7 +253,7 @@ def _source(kin: Kin, sources: Mapping[str, RefSource]) -> RefSource | None:
 
 
 def _watched(kin: Kin) -> Watched:
-    return Watched(kin.name, kin.repo, None, kin.branches)
+    return Watched(kin.name, kin.repo, None, kin.branches, is_fork=kin.parent is not None)
 
 
 def _key(kin: Kin) -> str:
@@ -257,4 +261,4 @@ def _key(kin: Kin) -> str:
 
 
 def _key_of(repository: int) -> str:
-    return f"git:{repository}"
+    return f"{PREFIX}{repository}"

@@ -9,7 +9,7 @@ from sqlmodel import Session
 
 from jobs.fit.lessons import Lesson, lessons
 from jobs.fit_answers import FitAnswer, answer, as_json
-from jobs.store import catalog, memories
+from jobs.store import catalog, memories, weights
 from web import fit_pages, plain
 from web.fit_wish import Asked, Wish, setup_of, wish_in
 from web.pages import Page
@@ -39,6 +39,7 @@ def fit_json(session: Session, asked: Asked, clean: Callable[[str], str]) -> Any
 
 def models_json(session: Session, clean: Callable[[str], str]) -> Any:
     """Known model files; the shape stays with us, its facts go out."""
+    held = weights.held_anywhere(session)
     return [
         {
             "name": clean(model.name),
@@ -47,7 +48,7 @@ def models_json(session: Session, clean: Callable[[str], str]) -> Any:
             "quantisation": clean(model.quantisation),
             "sha256": model.sha256,
             "size_bytes": model.size_bytes,
-            "present": model.present,
+            "present": model.sha256 in held,
             "can_be_judged": model.shape is not None,
             "fault": clean(model.fault),
             "facts": plain.plain(model.facts, clean),

@@ -158,11 +158,17 @@ def _read_back(plan: Plan, place: Place, server: Server) -> dict[str, Any]:
     text = autopsy.read_log_text(place.log, offset=server.offset)
     return {
         "facts": plan.engine.read_log(text),
-        "memory": plan.engine.read_memory(text),
+        "memory": replace(plan.engine.read_memory(text), process=_on_cards(place, server)),
         "effective": plan.engine.read_settings(props, slots),
         "props": wire.storable(props),
         "slots": wire.storable(slots),
     }
+
+
+def _on_cards(place: Place, server: Server) -> int | None:
+    if place.card_memory is None:
+        return None
+    return place.card_memory({process.pid for process in server.running.members()})
 
 
 def _measured(

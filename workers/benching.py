@@ -27,6 +27,7 @@ from jobs.store.leases import Lease
 from jobs.tables import BuildRow, ModelFileRow, ResultRow
 from workers import artifacts
 from workers.bench import run_boot
+from workers.card_memory import card_memory
 from workers.errands import ARTIFACT_PLACE, Errand, Subject, model_file, read_subject
 from workers.flags import flags_in
 from workers.headers import HeaderRead, is_unread, read_local
@@ -72,6 +73,7 @@ def bench(station: Station, held: Lease, control: Control) -> Record:
         runtime=station.settings.runtime,
         log=errand.log,
         marker=errand.marker,
+        card_memory=card_memory(),
     )
     with being_read(prepared.weights):
         boots = _undisturbed(errand, prepared.plan, place)

@@ -150,9 +150,10 @@ class Part:
                 advice="the job is tried again by itself; a proxy on the way may change files",
             )
         os.ftruncate(self._fd, self.size_bytes)
-        os.fchmod(self._fd, 0o444)
         os.fsync(self._fd)
         part_of(self.root, self.sha256).rename(target)
+        # Not before: a part that a dying process left read-only could not be opened again.
+        os.fchmod(self._fd, 0o444)
         os.close(self._fd)
         self._fd = -1
         journal_of(self.root, self.sha256).unlink(missing_ok=True)

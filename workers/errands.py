@@ -10,15 +10,17 @@ from pathlib import Path
 
 from sqlmodel import Session
 
+from jobs import clock
 from jobs.control import Control
-from jobs.db import reading
+from jobs.db import reading, writing
 from jobs.engines.base import Engine
 from jobs.engines.registry import family
 from jobs.errors import Permanent
 from jobs.hub import Hub
 from jobs.model import Revision, Trust
 from jobs.station import Station
-from jobs.store import origins
+from jobs.store import hub as hub_rows
+from jobs.store import origins, weights
 from jobs.store.leases import Lease
 from jobs.store.origins import Origin
 from jobs.tables import EngineRow, ModelFileRow, RevisionRow
@@ -69,15 +71,25 @@ class Errand:
     def weights(self, model: ModelFileRow) -> tuple[Path, ...]:
         """The verified weight files, fetched where they are not there; engines open the first."""
         settings = self.station.settings
-        return bring(
+        store = store_of(settings, self.station.database, say=self.say)
+        paths = bring(
             model,
-            store_of(settings, self.station.database, say=self.say),
+            store,
             hub=Hub(settings.hf_endpoint, settings.hf_token),
             scratch=settings.scratch,
             control=self.control,
             log=self.log,
             say=self.say,
+            places=self._places,
         )
+        size_bytes = sum(path.stat().st_size for path in paths)
+        with writing(self.station.database) as session:
+            weights.say_stored(session, model.sha256, size_bytes, store=store.name, now=clock.now())
+        return paths
+
+    def _places(self, sha256: str) -> list[str]:
+        with reading(self.station.database) as session:
+            return hub_rows.places_of(session, sha256)
 
 
 def marker_prefix(station: Station) -> str:

@@ -25,7 +25,7 @@ def fetch_model(station: Station, held: Lease, control: Control) -> Record:
     header = read_local(paths, check=control.check)
 
     def record(session: Session) -> str:
-        for row in weights.say_present(session, model.sha256, size_bytes):
+        for row in weights.rows_of(session, model.sha256):
             header.put_in(row)
             session.add(row)
         return f"{size_bytes / 1e6:.0f} MB, sha256 {model.sha256[:12]} verified"

@@ -11,6 +11,7 @@ from pathlib import Path
 from jobs.engines.base import Engine
 from jobs.model import Flags
 from jobs.scenarios import Scenario
+from workers.card_memory import CardMemory
 from workers.sandbox import Limits, Mount, Sandbox
 
 LAUNCHER_FOLDER = "/run/launcher"
@@ -42,13 +43,14 @@ class Plan:
 
 @dataclass(frozen=True)
 class Place:
-    """Where boots happen: the sandbox, its limits, and folders of the worker."""
+    """Where boots happen: the sandbox, its limits, folders of the worker, and its cards if any."""
 
     sandbox: Sandbox
     limits: Limits
     runtime: Path
     log: Path
     marker: str
+    card_memory: CardMemory | None = None
 
 
 def launcher_of(engine: Engine) -> Mount | None:

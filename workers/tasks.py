@@ -23,6 +23,7 @@ from workers.building import build
 from workers.errands import cage_faults, marker_prefix
 from workers.fetching import fetch_model
 from workers.processes import sweep_marker
+from workers.weight_bringing import take_stock
 
 HANDLERS = {Kind.FETCH_MODEL: fetch_model, Kind.BUILD: build, Kind.BENCH: bench}
 
@@ -61,6 +62,7 @@ def prove_cage(**_: Any) -> None:
     if leftovers:
         log.warning("processes of an earlier life ended", count=leftovers)
     _sweep_scratch(station.settings, queue_name)
+    take_stock(station.settings, station.database)
     switched_off = station.settings.sandbox == "none"
     faults = ("FORKSCOUT_SANDBOX is none",) if switched_off else cage_faults()
     with writing(station.database) as session:

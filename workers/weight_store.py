@@ -21,12 +21,16 @@ from typing import Literal
 from jobs.errors import JobFailure, Later, disk_full
 from jobs.trees import remove
 from workers.download_parts import BLOCK_BYTES, JOURNAL, NO_ROOM_FOR, PART, forget, part_of
+from workers.store_name import store_name
 
 SUFFIX = ".gguf"
 PART_DAYS = 7
 """A part that nobody wanted for so long is swept."""
 
 LEFTOVERS = (f"*{JOURNAL}*", "*.partial", ".*.incoming", ".adding-*")
+LEAVING = ".leaving"
+"""A set that is being removed; it is no longer there, whoever dies in the middle of it."""
+
 BUSY_SECONDS = 30.0
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _DAY_SECONDS = 86400.0
@@ -59,6 +63,15 @@ class Store:
     min_free_bytes: int = 0
     block_bytes: int = BLOCK_BYTES
     say: Callable[[str], None] = field(default=lambda _words: None)
+
+    @property
+    def name(self) -> str:
+        """What rows call this store."""
+        return store_name(self.root)
+
+    def whole(self) -> set[str]:
+        """Digests of the files and sets that are all there."""
+        return {entry.sha256 for entry in self.entries() if entry.form != "part"}
 
     def file(self, sha256: str) -> Path:
         """Where one file lies."""
@@ -103,6 +116,9 @@ class Store:
         before = (time.time() if now is None else now) - PART_DAYS * _DAY_SECONDS
         old = [each for each in self.entries() if each.form == "part" and each.used_at < before]
         gone = [entry for entry in old if self.remove(entry)]
+        for path in self.root.glob(f".*{LEAVING}"):
+            with contextlib.suppress(Later), self.alone_with([path.name[1 : -len(LEAVING)]]):
+                remove(path)
         for pattern in LEFTOVERS:
             for path in self.root.glob(pattern):
                 with contextlib.suppress(FileNotFoundError):
@@ -162,7 +178,8 @@ class Store:
 
     def _files(self, entry: Entry) -> list[Path]:
         if entry.form == "set":
-            return sorted(self.folder(entry.sha256).iterdir())
+            with contextlib.suppress(FileNotFoundError):
+                return sorted(self.folder(entry.sha256).iterdir())
         return [self.file(entry.sha256)] if entry.form == "file" else []
 
     def _delete(self, entry: Entry) -> None:
@@ -171,7 +188,11 @@ class Store:
         elif entry.form == "file":
             self.file(entry.sha256).unlink(missing_ok=True)
         else:
-            remove(self.folder(entry.sha256))
+            leaving = self.root / f".{entry.sha256}{LEAVING}"
+            remove(leaving)
+            with contextlib.suppress(FileNotFoundError):
+                self.folder(entry.sha256).rename(leaving)
+            remove(leaving)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 from dataclasses import asdict, dataclass
@@ -20,6 +21,7 @@ from jobs.store import weights as rows
 from jobs.terminal import printable
 from workers.weight_adding import add_file
 from workers.weight_bringing import store_of
+from workers.weight_states import WeightState, counted, state_now, state_when_it_came
 from workers.weight_store import Entry, Store
 
 app = typer.Typer()
@@ -41,11 +43,12 @@ class Line:
     models: tuple[str, ...]
     needed: bool
     asked_for: bool
+    state: str
 
 
 @weights_app.callback()
 def weights(context: typer.Context) -> None:
-    """The weights on this machine: list, add, remove, prune.
+    """The weights on this machine: list, add, verify, remove, prune.
 
     Example: `forkscout weights`
     """
@@ -80,6 +83,31 @@ def add(
         return
     typer.echo(f"{added.size_bytes:,} bytes, sha256 {added.sha256}")
     typer.echo(f"known as {', '.join(printable(each) for each in added.models)}")
+
+
+@weights_app.command()
+def verify(as_json: bool = JSON_OPTION) -> None:
+    """Read every byte again; exits with 1 where a file is not what its digest says.
+
+    Damaged files are only named: the next job that needs one fetches it anew.
+    Example: `forkscout weights verify --json`
+    """
+    store = _store()
+    found: dict[Entry, WeightState] = {}
+    with reading(open_database(Settings())) as session:
+        models = {entry: rows.rows_with(session, entry.sha256) for entry in store.entries()}
+    for entry, known in models.items():
+        with contextlib.suppress(FileNotFoundError):
+            found[entry] = state_now(store, entry, known)
+            if not as_json:
+                typer.echo(f"{entry.sha256[:12]} {entry.form} {found[entry]}")
+    if as_json:
+        lines = [{**asdict(entry), "state": state} for entry, state in found.items()]
+        typer.echo(json.dumps(lines, indent=2))
+    else:
+        typer.echo(counted(found.values()) or "no weights are here yet")
+    if WeightState.MISMATCH in found.values():
+        raise typer.Exit(1)
 
 
 @weights_app.command()
@@ -165,6 +193,7 @@ def _lines(store: Store) -> list[Line]:
                 models=tuple(row.name for row in rows.rows_with(session, entry.sha256)),
                 needed=entry.sha256 in needed,
                 asked_for=entry.sha256 in asked,
+                state=state_when_it_came(entry, rows.rows_with(session, entry.sha256)),
             )
             for entry in store.entries()
         ]
@@ -180,18 +209,20 @@ def _show(*, as_json: bool) -> None:
         typer.echo("no weights are here yet; `forkscout submit fetch` brings some")
         return
     table = Table(box=None, pad_edge=False)
-    for name in ("sha256", "what", "MB", "last used", "model", "wanted by"):
+    for name in ("sha256", "what", "MB", "last used", "model", "wanted by", "state"):
         table.add_column(name, overflow="fold", justify="right" if name == "MB" else "left")
     for line in lines:
         wanted = "a job" if line.needed else "a stack" if line.asked_for else ""
         table.add_row(
             *(line.sha256[:12], line.form, f"{line.size_bytes / 1e6:,.1f}"),
             *(line.used_at[:16].replace("T", " "), Text(printable(", ".join(line.models))), wanted),
+            line.state,
         )
     Console().print(table)
     limit = f" of {store.budget_bytes / 1e6:,.0f} MB" if store.budget_bytes else ""
     free = shutil.disk_usage(store.root).free
     typer.echo(f"{_megabytes(store.entries())}{limit}; {free / 1e6:,.0f} MB of the disk are free")
+    typer.echo(counted(WeightState(line.state) for line in lines))
 
 
 def _megabytes(entries: list[Entry]) -> str:

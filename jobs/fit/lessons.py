@@ -109,4 +109,13 @@ def _lesson(boots: Sequence[MeasuredBoot]) -> Lesson:
         note = f"only {offloaded} of {total} layers were on the card: not comparable"
         return Lesson(newest, len(boots), found, (), note)
     note = "" if newest.memory.target.weights is not None else HOST_ONLY
-    return Lesson(newest, len(boots), found, compare(found, newest.memory), note)
+    residuals = compare(found, newest.memory, process_bytes=_process(newest.memory))
+    return Lesson(newest, len(boots), found, residuals, note)
+
+
+def _process(memory: BootMemory) -> int | None:
+    """What the process held, where the log says what of it was the target's and nobody else's."""
+    target = memory.target
+    alone = memory.drafter is None and memory.projector is None
+    said = None not in (target.weights, target.cache, target.compute)
+    return memory.process if alone and said else None

@@ -140,6 +140,21 @@ def file_with_facts(session: Session, sha256: str) -> HubFileRow | None:
     return next((row for row in rows if row.facts), None)
 
 
+def places_of(session: Session, sha256: str) -> list[str]:
+    """Where these bytes lay at the last look, as `OWNER/REPO/PATH`, the newest first."""
+    query = (
+        select(HubRepositoryRow.full_name, HubFileRow.path)
+        .join(HubFileRow, _OF)
+        .where(
+            HubFileRow.sha256 == sha256,
+            col(HubFileRow.gone_at).is_(None),
+            HubRepositoryRow.state == KNOWN,
+            col(HubRepositoryRow.disabled).is_(False),
+        )
+    )
+    return [f"{name}/{path}" for name, path in session.exec(query.order_by(*_NEWEST).limit(5))]
+
+
 def is_old_news(session: Session, sha256: str) -> bool:
     """Whether that content lay somewhere before anybody watched the place."""
     query = select(HubFileRow.id).where(

@@ -43,7 +43,6 @@ class KnownModel:
     quantisation: str
     sha256: str
     size_bytes: int | None
-    present: bool
     facts: Mapping[str, Any] | None
     shape: Shape | None
     fault: str
@@ -199,7 +198,6 @@ def _known_there(file: HubFileRow, repository: HubRepositoryRow) -> KnownModel:
         quantisation=file.quantisation,
         sha256=file.sha256,
         size_bytes=file.size_bytes,
-        present=False,
         facts=file.facts,
         shape=shape,
         fault=fault,
@@ -226,7 +224,6 @@ def _known(row: ModelFileRow) -> KnownModel:
         quantisation=row.quantisation,
         sha256=row.sha256,
         size_bytes=row.size_bytes,
-        present=row.present,
         facts=row.facts,
         shape=shape,
         fault=fault,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from sqlalchemy import tuple_
-from sqlmodel import Session, col, delete, func, select, update
+from sqlmodel import Session, col, delete, func, or_, select, update
 
 from jobs.sightings import RefRow, RepositoryRow, SourceStateRow
 from jobs.tables import EngineRow
@@ -39,6 +40,20 @@ def repository_of(session: Session, engine: EngineRow, now: datetime) -> Reposit
     session.add(row)
     session.flush()
     return row
+
+
+def repositories_of(
+    session: Session, engines: Iterable[EngineRow], now: datetime
+) -> dict[int, RepositoryRow]:
+    """`repository_of` each engine by its id; those long tied are found in one query together."""
+    tied = repositories_of_engines(session)
+    found = {}
+    for engine in engines:
+        place = tied.get(engine.id or 0)
+        if place is None or place.tier > WATCHED_TIER:
+            place = repository_of(session, engine, now)
+        found[engine.id or 0] = place
+    return found
 
 
 def repositories_of_engines(session: Session) -> dict[int, RepositoryRow]:
@@ -75,14 +90,29 @@ def refs_of(session: Session, repository_id: int) -> dict[str, str]:
     return dict(session.exec(query).all())
 
 
-def lost_branches(session: Session, repository_id: int) -> dict[str, str]:
-    """Branches that are not there any more, and the commits they were last seen at."""
-    query = select(RefRow.name, RefRow.oid).where(
-        RefRow.repository_id == repository_id,
-        col(RefRow.gone_at).is_not(None),
-        ~col(RefRow.name).startswith("refs/tags/"),
+@dataclass(frozen=True)
+class Recorded:
+    """Full ref name to commit: what is there, and branches that are not there any more."""
+
+    here: dict[str, str] = field(default_factory=dict)
+    lost: dict[str, str] = field(default_factory=dict)
+
+
+def recorded_of_engines(session: Session) -> dict[int, Recorded]:
+    """What was last recorded of each engine's repository, by the number of the repository."""
+    query = (
+        select(RefRow.repository_id, RefRow.name, RefRow.oid, col(RefRow.gone_at).is_(None))
+        .join(RepositoryRow, col(RepositoryRow.id) == col(RefRow.repository_id))
+        .where(
+            col(RepositoryRow.engine_id).is_not(None),
+            or_(col(RefRow.gone_at).is_(None), ~col(RefRow.name).startswith("refs/tags/")),
+        )
     )
-    return dict(session.exec(query).all())
+    found: dict[int, Recorded] = {}
+    for number, name, oid, is_here in session.exec(query):
+        recorded = found.setdefault(number, Recorded())
+        (recorded.here if is_here else recorded.lost)[name] = oid
+    return found
 
 
 def oids(session: Session, wanted: Iterable[tuple[int, str]]) -> dict[int, str]:

@@ -13,7 +13,7 @@ import httpx
 from sqlmodel import Session
 
 from jobs.db import reading, writing
-from jobs.errors import Permanent, ScoutError, Transient
+from jobs.errors import BadGguf, Permanent, ScoutError, Transient
 from jobs.fit.joining import refuse_part, shape_from
 from jobs.fit.shape import TensorBytes
 from jobs.fit.stored import shape_stored
@@ -31,6 +31,7 @@ from scout.hub import news
 from scout.hub.answers import RESOLVERS, Answer, Kind, sort
 from scout.hub.cards import drafter_config, engine_refs
 from scout.hub.desk import Desk, Outcome
+from scout.hub.late_heads import is_built_like_one_without, may_hide_heads
 from scout.hub.repositories import NAME, listed_of
 from scout.hub.sets import Weights, is_projector, is_safetensors, weights_of
 from scout.hub.values import HubFile
@@ -39,6 +40,7 @@ HEADER_SECONDS = 20.0
 MOST_ATTEMPTS = 3
 """Looks after which a header that could not be read is told as that."""
 CARD = "README.md"
+CUT = "a header could not be read to its end"
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ def read_pending(
     with reading(desk.database) as session:
         left = [each for each in hub.files(session, repository_id) if each.pending]
     again = any(0 < each.attempts < MOST_ATTEMPTS for each in left)
-    failed = Answer(Kind.NOT_KNOWN, reason=next((e.unread for e in left if e.unread), ""))
+    failed = Answer(Kind.NOT_KNOWN, reason=next((e.unread for e in left if e.unread), CUT))
     return Outcome(tuple(new), failed=failed if again else None)
 
 
@@ -146,10 +148,19 @@ def _from_header(
             )
         name = PurePosixPath(file.path).name
         header, facts = _read(ranged, name, Depth.FACTS)
-        if news.claims_heads(name) and not facts.nextn_predict_layers and not header.has_all_keys:
-            header, facts = _read(ranged, name, Depth.FULL)
+        again = False
+        with reading(desk.database) as session:
+            beside = [each.facts for each in hub.files(session, row.id or 0)]
+        if may_hide_heads(header, facts) and not is_built_like_one_without(facts, beside):
+            try:
+                header, facts = _read(ranged, name, Depth.FULL)
+            except BadGguf:
+                raise
+            except ScoutError as fault:  # the facts are told, with the note of what was not read
+                again = isinstance(fault, Transient)
         refuse_part(facts, len(weights.files))
-        return Learned(news.model_facts(facts), _shape(header, facts, weights))
+        told = news.model_facts(facts, keys_read=header.has_all_keys)
+        return Learned(told, _shape(header, facts, weights), again=again)
     except Transient as fault:
         return Learned(guess, unread=_why(fault), again=True)
     except ScoutError as fault:

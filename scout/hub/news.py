@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from pathlib import PurePosixPath
 from typing import Any
 
 from jobs.gguf.facts import ModelFacts, Role
 from scout.event_kinds import EventKind
 from scout.github.base import Happening
 from scout.hub.cards import DrafterConfig
-from scout.hub.sets import DRAFTER_NAME, Weights, is_card, is_projector, is_safetensors
+from scout.hub.sets import (
+    DRAFTER_NAME,
+    Weights,
+    is_card,
+    is_projector,
+    is_safetensors,
+    is_weight,
+)
 from scout.hub.values import HubFile, Listed, Snapshot
 
 GONE_AFTER_MISSES = 3
@@ -94,9 +102,27 @@ def files_changed(listed: Listed, old_sha: str, change: Changed) -> Happening:
             "old_sha": old_sha,
             **{word: [_told(file) for file in files[:MOST_TOLD]] for word, files in lists.items()},
             "counts": {word: len(files) for word, files in lists.items()},
+            "successors": successors(change)[:MOST_TOLD],
         },
         listed.last_modified,
     )
+
+
+def successors(change: Changed) -> list[dict[str, Any]]:
+    """For each weight that left its path: where its bytes are now, else what has its name now.
+
+    A person decides; results of one are never joined to the other's.
+    """
+    told = []
+    for gone in change.removed:
+        if not is_weight(gone.path):
+            continue
+        same = sorted(file.path for file in change.added if file.content == gone.content)
+        name = PurePosixPath(gone.path).name
+        alike = sorted(f.path for f in change.added if PurePosixPath(f.path).name == name)
+        if found := same or alike:
+            told.append({"path": gone.path, "now": found[0], "same_bytes": bool(same)})
+    return told
 
 
 def state_changed(
@@ -119,8 +145,8 @@ def is_gone(misses: int, since: datetime, now: datetime) -> bool:
     return misses >= GONE_AFTER_MISSES and now - since >= GONE_AFTER
 
 
-def model_facts(facts: ModelFacts) -> dict[str, Any]:
-    """What a header says, as it is kept and told."""
+def model_facts(facts: ModelFacts, *, keys_read: bool) -> dict[str, Any]:
+    """What a header says, as it is kept and told; all of it where every key was read."""
     return {
         "role": _role(facts),
         "arch": facts.architecture,
@@ -134,6 +160,7 @@ def model_facts(facts: ModelFacts) -> dict[str, Any]:
         "context_length": facts.context_length,
         "block_count": facts.block_count,
         "nextn_predict_layers": facts.nextn_predict_layers,
+        "keys_read": keys_read,
         "notes": [note[:200] for note in facts.notes[:8]],
     }
 
@@ -150,11 +177,6 @@ def config_facts(config: DrafterConfig) -> dict[str, Any]:
         "vocab_present": None,
         "tensor_count": None,
     }
-
-
-def claims_heads(name: str) -> bool:
-    """Whether a name alone claims MTP heads."""
-    return any(word in name.lower() for word in ("mtp", "nextn"))
 
 
 def guessed_role(path: str) -> str:

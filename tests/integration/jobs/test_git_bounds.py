@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import zlib
 from pathlib import Path
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 from support.bombs import bomb
 from support.hub import Hub, Repository
+from support.waiting import wait_for
 
 from jobs import git_history, git_memory, git_network, git_process, git_remote
 from jobs.git import repo_url, update_mirror
@@ -118,6 +121,24 @@ def test_an_honest_git_is_weighed_too(repository: Repository, tmp_path: Path) ->
     with subprocess.Popen(["git", "hash-object", "--stdin"], stdin=subprocess.PIPE) as git:
         assert 0 < git_memory.held_bytes(git.pid) < MEMORY_BYTES
         git.kill()
+
+
+@pytest.mark.parametrize("lists_children", [True, False])
+def test_what_a_child_of_a_child_holds_is_weighed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, lists_children: bool
+) -> None:
+    """Also where the system does not list the children of a process."""
+    if not lists_children:
+        monkeypatch.setattr(git_memory, "PROCESSES", tmp_path)
+    # tail keeps a line until it ends
+    words = ["sh", "-c", "sh -c '{ head -c 40000000 /dev/zero; sleep 60; } | tail; true'; true"]
+    with subprocess.Popen(words, start_new_session=True) as process:
+        try:
+            wait_for(
+                lambda: git_memory.held_bytes(process.pid) > 40_000_000, what="a full grandchild"
+            )
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def test_a_list_has_less_time_than_a_fetch(

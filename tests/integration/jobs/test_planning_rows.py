@@ -18,7 +18,7 @@ from jobs.dispatch import plan_events
 from jobs.fit.stored import shape_stored
 from jobs.model import Blame, Kind, Lane, State, Trust
 from jobs.sightings import HubFileRow, HubRepositoryRow, LinkedIssueRow
-from jobs.store import rules, work
+from jobs.store import rules, weights, work
 from jobs.tables import BudgetRow, EngineRow, EventRow, JobRow, ModelFileRow, RuleRow, StackRow
 
 DRAFTER = "dflash-q8_0.gguf"
@@ -55,7 +55,7 @@ def put(database):
                 | changes
             )
             rows.rig(name="big", device="cuda", memory_bytes=48 * 2**30, facts={})
-            shaped_file(rows, "qwen:q3", qwen36(), present=False, model_class="qwen3.6-27b")
+            shaped_file(rows, "qwen:q3", qwen36(), stored_in=None, model_class="qwen3.6-27b")
             add_stack(session, engine, scenarios=list(scenarios))
             new = rows.revision(
                 engine, label="master@2", commit="2" * 40, order_key="2", committed_at=NOON
@@ -326,3 +326,14 @@ def test_planning_by_hand_queues(database, command):
         jobs = session.exec(select(JobRow)).all()
         assert {job.identity for job in jobs} == {job["identity"] for job in found["jobs"]}
     assert "nothing is left out" in command("plan", "--left-out")
+
+
+def test_a_drafter_is_kept_as_long_as_a_bench_waits_for_it(database, put):
+    """Like its target: neither is pruned meanwhile."""
+    put()
+    plan(database)
+    with db.writing(database) as session:
+        hub_event(session)
+    plan(database)
+    with db.reading(database) as session:
+        assert {digest("drafter")} < weights.needed(session)

@@ -49,6 +49,35 @@ def test_refs_keep_when_they_changed_and_went(database: Engine) -> None:
         assert refs.refs_of(session, number) == {"refs/heads/b": "1"}
 
 
+def test_all_repositories_are_read_at_once(database: Engine) -> None:
+    """As each would be alone; a lost tag says nothing, and a candidate is nobody's engine."""
+    with writing(database) as session:
+        rows = Rows(session)
+        engines = [rows.engine(repo=f"a/{name}") for name in "bcd"]
+        places = refs.repositories_of(session, engines[:2], NOON)
+        assert set(places) == {each.id for each in engines[:2]}
+        one, two = (place.id or 0 for place in places.values())
+        both = {"refs/heads/a": "1", "refs/tags/v1": "2"}
+        for number in (one, two):
+            refs.record_refs(session, number, both, NOON)
+        refs.record_refs(session, two, {"refs/heads/b": "3"}, LATER)
+        found = refs.recorded_of_engines(session)
+        assert found == {
+            one: refs.Recorded(both, {}),
+            two: refs.Recorded({"refs/heads/b": "3"}, {"refs/heads/a": "1"}),
+        }
+        candidate = RepositoryRow(full_name="a/d", tier=2, first_seen_at=NOON, last_seen_at=NOON)
+        session.add(candidate)
+        session.flush()
+        refs.record_refs(session, candidate.id or 0, both, NOON)
+        assert refs.recorded_of_engines(session) == found
+        places[engines[0].id or 0].tier = 1
+        again = refs.repositories_of(session, engines, LATER)
+        assert [again[each.id or 0].id for each in engines] == [one, two, candidate.id]
+        assert {place.tier for place in again.values()} == {0}
+        assert set(refs.recorded_of_engines(session)) == {one, two}
+
+
 def test_a_silent_place_is_asked_less_and_less(database: Engine) -> None:
     """The wait doubles up to a day, and an answer forgives all of it."""
     with writing(database) as session:

@@ -12,7 +12,7 @@ from jobs.dispatch import scenario_named
 from jobs.errors import ScoutError, UsageError
 from jobs.model import Kind, Lane, State, Trust
 from jobs.scenarios import SCENARIOS
-from jobs.store import results, work
+from jobs.store import needs, results, work
 from jobs.submit import Desk
 from jobs.tables import JobRow, RevisionRow, StackRow
 
@@ -42,8 +42,8 @@ def desk(database, tmp_path, hub):
         rows.engine(name="evil", trust=Trust.NEVER)
         rows.engine(name="strange", family="vllm")
         rows.rig(name="cpu")
-        rows.model_file(name="gemma:q4", present=False)
-        rows.model_file(name="other:q8", present=False)
+        rows.model_file(name="gemma:q4", stored_in=None)
+        rows.model_file(name="other:q8", stored_in=None)
         values = {"intent": {"context": 4096, "kv": "q8_0"}, "scenarios": ["decode-128"]}
         session.add(
             StackRow(
@@ -125,7 +125,7 @@ def test_a_wish_becomes_fetch_build_and_bench(desk):
     assert last.payload["context_tokens"] == 4096
     assert last.payload["intent"] == {"kv": "q8_0"}
     with db.reading(desk.database) as session:
-        assert [need.id for need in work.needs_of(session, last.id)] == [fetch.id, build.id]
+        assert [need.id for need in needs.needs_of(session, last.id)] == [fetch.id, build.id]
 
 
 def test_the_same_wish_twice_is_one_job(desk):

@@ -91,6 +91,25 @@ def test_a_quiet_look_is_one_list(scout: Scout, git_server: GitServer) -> None:
     assert git_server.methods() == ["GET", "POST"]
 
 
+def test_a_quiet_look_at_a_fork_is_one_request(
+    scout: Scout, hub: Hub, git_server: GitServer
+) -> None:
+    """Its list comes with the greeting; a push to it is seen there."""
+    root = hub.add("up/engine")
+    root.commit({"a": "0"})
+    root.push()
+    scout.load(engine("root", "up/engine") + engine("fork", NAME, parent="root"))
+    assert scout.look().troubles == ()
+    git_server.methods()
+    assert (scout.look().new, scout.events()) == ((), {})
+    asked = [(each.method, each.repository) for each in git_server.asked]
+    assert sorted(asked) == [("GET", NAME), ("GET", "up/engine"), ("POST", "up/engine")]
+    fork = hub.repositories[NAME]
+    fork.commit({"a": "2"})
+    fork.push()
+    assert [news.kind for news in scout.look().new] == ["fork_pushed"]
+
+
 def test_a_push_is_one_list_and_one_fetch(
     scout: Scout, repository: Repository, git_server: GitServer
 ) -> None:

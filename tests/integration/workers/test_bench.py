@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -46,7 +48,9 @@ def bench(tmp_path):
     runtime.mkdir(mode=0o700)
     kept = []
 
-    def run(*, sandbox=None, control=None, runs=2, boots=1, patience=QUICK, **behaviour):
+    def run(
+        *, sandbox=None, control=None, runs=2, boots=1, patience=QUICK, cards=None, **behaviour
+    ):
         asked = behaviour.pop("scenario", scenario())
         plan = Plan(
             engine=StubFamily(behaviour),
@@ -60,8 +64,9 @@ def bench(tmp_path):
             boots=boots,
         )
         limits = Limits(output_bytes=2**20)
+        marker = f"test-{tmp_path.name}"
         place = Place(
-            sandbox or Uncaged(), limits, runtime, tmp_path / "log", f"test-{tmp_path.name}"
+            sandbox or Uncaged(), limits, runtime, tmp_path / "log", marker, card_memory=cards
         )
         return run_bench(
             plan, place, control=control or Control(), patience=patience, keep=kept.append
@@ -110,6 +115,23 @@ def test_an_honest_server_gives_a_warm_up_and_every_run(bench, endpoint):
         assert set(boot.environment) >= {"foreign_cpu_share", "load_average_before"}
         assert boot.started_at.tzinfo is not None
     assert boots[0].effective.alias != boots[1].effective.alias
+
+
+def test_a_boot_keeps_what_its_process_holds_on_the_cards(bench):
+    """Asked once the server is ready, of the processes of its own tree; unknown stays unknown."""
+    asked = []
+
+    def cards(pids):
+        asked.append(pids)
+        return 18_126 * 2**20
+
+    [boot] = bench(runs=1, cards=cards)
+    assert boot.memory == replace(SILENT, process=18_126 * 2**20)
+    [pids] = asked
+    assert pids
+    assert os.getpid() not in pids
+    [boot] = bench(runs=1, cards=lambda _pids: None)
+    assert boot.memory == SILENT
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,17 @@ from support.weights_hub import COMMIT, REPO, WeightsHub, sha256_of, status
 
 from jobs import clock, db, queue
 from jobs.config import Settings
+from jobs.control import Control
 from jobs.errors import Transient, UsageError
 from jobs.model import Kind, State
 from jobs.station import Station, serve
-from jobs.store import catalog, work
+from jobs.store import catalog, weights, work
+from jobs.store.leases import Lease
 from jobs.submit import Desk, submit_fetch
 from jobs.tables import JobRow
+from workers.errands import Errand, model_file
 from workers.fetching import fetch_model
+from workers.weight_bringing import take_stock
 
 FILE = "tiny-Q4_K_M.gguf"
 WEIGHTS = b"GGUF" + bytes(range(256)) * 8000
@@ -82,6 +87,32 @@ def test_a_submitted_file_is_fetched_once(station: Station) -> None:
     assert "verified" in log
     again = submit_fetch(desk(station), PLACE)
     assert (again.jobs, again.done) == ((), 1)
+
+
+def test_a_machine_with_another_store_brings_what_it_lacks(
+    station: Station, hub: WeightsHub, tmp_path: Path
+) -> None:
+    """A fetch is done once any store holds the file; a bench elsewhere fetches it there first."""
+    job_id = submitted(station)
+    serve(station, "build", HANDLERS)
+    number = int(row(station, job_id).payload["model_file_id"])
+    settings = Settings(home=tmp_path / "other", hf_endpoint=hub.url, min_free_bytes=0)
+    settings.prepare()
+    other = replace(station, settings=settings, name="w2")
+    with db.writing(station.database) as session:
+        lease = Lease(job_id, 1, 1, Kind.BENCH, "bench", {})
+        model = model_file(session, number)
+        assert len(weights.stores_of(session, number)) == 1
+    settings.job_log(job_id).parent.mkdir(parents=True, exist_ok=True)
+    [path] = Errand(other, lease, Control()).weights(model)
+    assert path.is_relative_to(settings.weights)
+    assert path.read_bytes() == WEIGHTS
+    with db.reading(station.database) as session:
+        assert len(weights.stores_of(session, number)) == 2
+    path.unlink()
+    take_stock(settings, station.database)
+    with db.reading(station.database) as session:
+        assert len(weights.stores_of(session, number)) == 1
 
 
 def test_a_quota_puts_the_job_into_the_queue_until_then(station: Station, hub: WeightsHub) -> None:
@@ -175,6 +206,14 @@ def test_a_wrong_wish_writes_nothing(
     with db.reading(station.database) as session:
         assert catalog.model_files(session) == []
         assert work.jobs(session) == []
+
+
+def test_the_missing_file_of_a_set_is_named(station: Station, hub: WeightsHub) -> None:
+    """Before anything is queued."""
+    for number in (1, 3):
+        hub.files[f"x-0000{number}-of-00003.gguf"] = b"x" * number
+    with pytest.raises(UsageError, match=r"'x-00002-of-00003\.gguf'.* of the set of"):
+        submit_fetch(desk(station), f"{REPO}/x-00001-of-00003.gguf")
 
 
 @pytest.mark.parametrize(

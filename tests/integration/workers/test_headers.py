@@ -20,7 +20,7 @@ from jobs.fit.stored import shape_in
 from jobs.model import Kind
 from jobs.payloads import FetchPayload
 from jobs.station import Station
-from jobs.store import leases, memories, work
+from jobs.store import leases, memories, weights, work
 from jobs.tables import ModelFileRow
 from workers.fetching import fetch_model
 from workers.headers import HeaderRead, is_unread, read_local
@@ -120,7 +120,7 @@ def test_a_fetched_file_has_its_header_in_its_row(
     (settings.weights / f"{digest}.gguf").write_bytes(content)
     station = Station(settings, database, queue.make_app(settings), "build@here")
     with db.writing(database) as session:
-        row = Rows(session).model_file(sha256=digest, size_bytes=None, present=False)
+        row = Rows(session).model_file(sha256=digest, size_bytes=None, stored_in=None)
         payload = FetchPayload(model_file_id=row.id or 0).model_dump(mode="json")
         wish = request("fetch", kind=Kind.FETCH_MODEL, payload=payload)
         work.enqueue(session, [wish], clock.now())
@@ -131,7 +131,7 @@ def test_a_fetched_file_has_its_header_in_its_row(
         assert "verified" in record(session)
     with db.reading(database) as session:
         [found] = memories.known_models(session)
-    assert found.present
+        assert digest in weights.held_anywhere(session)
     if sound:
         assert found.shape is not None
         assert found.shape.architecture == "llama"

@@ -16,12 +16,15 @@ from jobs import db
 from jobs.cli.work import app as jobs_app
 from jobs.config import Settings
 from jobs.errors import UsageError
+from jobs.hub_names import set_sha256
 from jobs.model import State
-from jobs.store import catalog
+from jobs.store import catalog, weights
 from workers.cli import app
+from workers.store_name import NAME_FILE
 
 GGUF = files.small().fetch(0, files.small().size_bytes)
 HUB = {"repo": "a/b", "file": "c.gguf", "revision": "main"}
+HERE = "a" * 32
 
 
 @pytest.fixture
@@ -30,7 +33,10 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     monkeypatch.setenv("FORKSCOUT_HOME", str(tmp_path / "var"))
     monkeypatch.setenv("FORKSCOUT_MIN_FREE_BYTES", "0")
     monkeypatch.setenv("COLUMNS", "200")
-    return Settings()
+    settings = Settings()
+    settings.weights.mkdir(parents=True)
+    (settings.weights / NAME_FILE).write_text(HERE)
+    return settings
 
 
 @pytest.fixture
@@ -53,14 +59,17 @@ def put(settings: Settings, name: str) -> str:
 def model(database: Engine, name: str, **values: object) -> int:
     with db.writing(database) as session:
         row = Rows(session).model_file(
-            name=name, sha256=digest(name), **{"present": True, "source": HUB, **values}
+            name=name, **{"sha256": digest(name), "stored_in": HERE, "source": HUB, **values}
         )
         return row.id or 0
 
 
 def present(database: Engine) -> dict[str, bool]:
     with db.reading(database) as session:
-        return {row.name: row.present for row in catalog.model_files(session)}
+        return {
+            row.name: HERE in weights.stores_of(session, row.id or 0)
+            for row in catalog.model_files(session)
+        }
 
 
 def test_an_empty_store_says_how_to_fill_it(opened: Engine) -> None:
@@ -125,6 +134,38 @@ def test_what_is_no_model_file_is_refused(opened: Engine, tmp_path: Path) -> Non
         with pytest.raises(UsageError):
             run("add", *words)
     assert present(opened) == {}
+
+
+def test_what_was_promised_what_was_not_and_what_is_damaged_are_counted_apart(
+    settings: Settings, opened: Engine, tmp_path: Path
+) -> None:
+    """A source's digest makes it verified; a file of one's own has only ours; damage is found."""
+    for name in ("promised", "damaged"):
+        model(opened, name, sha256=sha256_of(GGUF + name.encode()))
+        path = settings.weights / f"{sha256_of(GGUF + name.encode())}.gguf"
+        path.write_bytes(GGUF + (name if name == "promised" else "Damaged").encode())
+    mine = tmp_path / "mine.gguf"
+    mine.write_bytes(GGUF)
+    run("add", str(mine))
+    (settings.weights / f"{digest('coming')}.part").write_bytes(b"x")
+    shards = [sha256_of(b"one"), sha256_of(b"two")]
+    folder = settings.weights / set_sha256(shards)
+    folder.mkdir()
+    for number, content in enumerate((b"one", b"two"), start=1):
+        (folder / f"a-0000{number}-of-00002.gguf").write_bytes(content)
+    assert "2 verified, 2 unverified, 1 part" in run()
+    told = {line["state"] for line in json.loads(run("list", "--json"))}
+    assert told == {"verified", "unverified", "part"}
+    done = CliRunner().invoke(app, ["weights", "verify"])
+    assert done.exit_code == 1
+    assert f"{sha256_of(GGUF + b'damaged')[:12]} file mismatch" in done.stdout
+    assert done.stdout.splitlines()[-1] == "1 verified, 2 unverified, 1 mismatch, 1 part"
+    (settings.weights / f"{sha256_of(GGUF + b'damaged')}.gguf").unlink()
+    lines = json.loads(run("verify", "--json"))
+    assert {line["sha256"] for line in lines if line["state"] == "unverified"} == {
+        sha256_of(GGUF),
+        folder.name,
+    }
 
 
 def test_removing_says_how_it_comes_back(settings: Settings, opened: Engine) -> None:

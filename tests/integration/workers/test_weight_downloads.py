@@ -64,6 +64,7 @@ def fetch(hub: WeightsHub, root: Path, tmp_path: Path, said: list[str]) -> Bring
             key: changes.pop(key) for key in ("budget_bytes", "min_free_bytes") if key in changes
         }
         least_rate = changes.pop("least_rate", LEAST_RATE)
+        places = changes.pop("places", lambda _sha256: ())
         store = Store(
             root,
             kept=set,
@@ -88,6 +89,7 @@ def fetch(hub: WeightsHub, root: Path, tmp_path: Path, said: list[str]) -> Bring
             log=None,
             say=said.append,
             least_rate=least_rate,
+            places=places,
         )
 
     return run
@@ -117,6 +119,25 @@ def test_the_commit_is_what_is_asked_for(hub: WeightsHub, fetch: Bring) -> None:
     fetch(source={"repo": REPO, "file": FILE})
     assert "/revision/main?" in hub.asked[0][1]
     assert f"/resolve/{COMMIT}/{FILE}" in hub.asked[1][1]
+
+
+def test_a_repository_of_thousands_of_files_costs_three_requests(
+    hub: WeightsHub, fetch: Bring
+) -> None:
+    """One for the description, one for the link, one for the bytes."""
+    hub.files |= {f"shards/{number}.bin": b"x" for number in range(8_000)}
+    assert fetch()[0].read_bytes() == WEIGHTS
+    assert [kind for kind, _, _ in hub.asked] == ["api", "resolve", "cdn"]
+
+
+def test_a_size_that_the_hub_does_not_say_is_unknown(hub: WeightsHub, fetch: Bring) -> None:
+    """It is never nothing: the watch list says it, or nothing is downloaded."""
+    hub.said[FILE] = {"size": None}
+    with pytest.raises(JobFailure, match="no known bytes") as caught:
+        fetch()
+    assert caught.value.failure_class == "weights_size"
+    assert hub.count("cdn") == 0
+    assert fetch(size_bytes=len(WEIGHTS))[0].read_bytes() == WEIGHTS
 
 
 def test_the_token_never_leaves_the_hub(hub: WeightsHub, fetch: Bring) -> None:
@@ -257,6 +278,39 @@ def test_a_deleted_file_is_said(hub: WeightsHub, fetch: Bring) -> None:
     del hub.files[FILE]
     with pytest.raises(JobFailure, match="is gone"):
         fetch()
+
+
+def test_bytes_that_lie_elsewhere_in_the_repository_are_named(
+    hub: WeightsHub, fetch: Bring
+) -> None:
+    """A file that was moved, or a commit that was squashed away: the advice says where it is."""
+    hub.files = {"new/tiny-Q4_K_M.gguf": hub.files[FILE], "a/../b.gguf": WEIGHTS}
+    for fault in (None, status(404, X_Error_Code="RevisionNotFound")):
+        hub.faults["api"] = [fault]
+        with pytest.raises(JobFailure) as caught:
+            fetch()
+        assert f"submit fetch {REPO}/new/tiny-Q4_K_M.gguf`" in caught.value.advice
+    assert hub.count("cdn") == 0
+
+
+def test_other_bytes_of_the_name_are_another_model(hub: WeightsHub, fetch: Bring) -> None:
+    """They are suggested as that, and never fetched in its stead."""
+    hub.files = {"new/tiny-Q4_K_M.gguf": b"other" * 99, "new/tiny-Q8_0.gguf": b"x"}
+    with pytest.raises(JobFailure, match="is gone") as caught:
+        fetch()
+    assert "new/tiny-Q4_K_M.gguf is there now, with other bytes" in caught.value.advice
+    assert hub.count("cdn") == 0
+
+
+def test_bytes_that_the_watch_saw_elsewhere_are_named(hub: WeightsHub, fetch: Bring) -> None:
+    """Of a repository that is gone; a place that could mean something else is never named."""
+    seen = ["o/r/../../x.gguf", "o/r/x.gguf --yes", "other/Repo/tiny-Q4_K_M.gguf"]
+    for places, named in ((seen, "other/Repo/tiny-Q4_K_M.gguf"), (seen[:2], "check the name")):
+        hub.faults["api"] = [status(401)] * 2
+        with pytest.raises(JobFailure, match="not there, or it is private") as caught:
+            fetch(places=lambda _sha256, found=places: found)
+        assert named in caught.value.advice
+        assert "x.gguf" not in caught.value.advice
 
 
 @pytest.mark.parametrize(

@@ -9,18 +9,22 @@ from typing import Any
 
 import pytest
 from sqlalchemy import Engine
-from support.rows import Rows, digest
+from support.rows import NOON, Rows, digest
+from support.work import request
 
 from jobs import db
 from jobs.config import Settings
-from jobs.errors import JobFailure, Later
+from jobs.errors import JobFailure, Later, Permanent
 from jobs.model import Kind, State
+from jobs.store import weights, work
 from jobs.tables import ModelFileRow
+from workers.store_name import NAME_FILE, store_name
 from workers.weight_bringing import store_of
 from workers.weight_store import PART_DAYS, Store, being_read
 
 MB = 1_000_000
 HUB = {"repo": "a/b", "file": "c.gguf"}
+HERE, ELSEWHERE = "a" * 32, "b" * 32
 
 MakeStore = Callable[..., Store]
 
@@ -35,6 +39,8 @@ def make_store(database: Engine, tmp_path: Path, said: list[str]) -> MakeStore:
     def make(**limits: Any) -> Store:
         settings = Settings(home=tmp_path / "home", **{"min_free_bytes": 0, **limits})
         settings.prepare()
+        settings.weights.mkdir(exist_ok=True)
+        (settings.weights / NAME_FILE).write_text(HERE)
         return store_of(settings, database, say=said.append)
 
     return make
@@ -50,9 +56,9 @@ def put(store: Store, name: str, *, megabytes: int = 1, used_at: int, suffix: st
 
 
 def model(database: Engine, name: str, **values: Any) -> ModelFileRow:
-    """A present model file with a source, of that name's digest."""
+    """A stored model file with a source, of that name's digest."""
     with db.writing(database) as session:
-        values = {"present": True, "source": HUB, "sha256": digest(name), **values}
+        values = {"stored_in": HERE, "source": HUB, "sha256": digest(name), **values}
         return Rows(session).model_file(name=name, **values)
 
 
@@ -67,9 +73,7 @@ def here(store: Store) -> list[str]:
 
 def is_present(database: Engine, of: ModelFileRow) -> bool:
     with db.reading(database) as session:
-        row = session.get(ModelFileRow, of.id)
-        assert row is not None
-        return row.present
+        return HERE in weights.stores_of(session, of.id or 0)
 
 
 def test_the_least_recently_used_goes_first_and_no_more_than_must(
@@ -214,3 +218,57 @@ def test_strange_names_are_not_ours(make_store: MakeStore) -> None:
     assert [(entry.form, entry.size_bytes) for entry in store.entries()] == [("set", 3)]
     assert store.remove(store.entries()[0])
     assert not (store.root / digest("set")).exists()
+
+
+def test_what_one_store_loses_another_still_holds(make_store: MakeStore, database: Engine) -> None:
+    """Its row there stays, and no fetch is queued for what lies somewhere."""
+    store = make_store(weights_budget_bytes=MB)
+    both = model(database, "both")
+    with db.writing(database) as session:
+        weights.say_stored(session, both.sha256, MB, store=ELSEWHERE, now=NOON)
+    put(store, "both", used_at=1)
+    with store.room_kept(MB):
+        assert here(store) == []
+    with db.writing(database) as session:
+        assert weights.stores_of(session, both.id or 0) == [ELSEWHERE]
+        wanted = request("f", kind=Kind.FETCH_MODEL, payload={"model_file_id": both.id})
+        assert work.enqueue(session, [wanted], NOON) == {wanted.identity: None}
+        weights.let_go(session, both.sha256, store=ELSEWHERE)
+        assert work.enqueue(session, [wanted], NOON)[wanted.identity] is not None
+
+
+def test_taking_stock_corrects_what_was_said_of_this_store_alone(
+    make_store: MakeStore, database: Engine
+) -> None:
+    """Files that came or went while nobody worked; parts are not held, sets are."""
+    store = make_store()
+    gone, came, part = model(database, "gone"), model(database, "came", stored_in=None), "part"
+    half = model(database, part)
+    in_files = model(database, "set", stored_in=None)
+    other = model(database, "other", stored_in=ELSEWHERE)
+    put(store, "came", used_at=1)
+    put(store, part, used_at=1, suffix="part")
+    store.folder(in_files.sha256).mkdir()
+    (store.folder(in_files.sha256) / "a-00001-of-00001.gguf").write_bytes(b"x")
+    with db.writing(database) as session:
+        for _ in range(2):
+            weights.take_stock(session, store.whole(), store=store.name, now=NOON)
+    with db.reading(database) as session:
+        held = {
+            row.name: weights.stores_of(session, row.id or 0)
+            for row in (gone, came, half, in_files, other)
+        }
+    assert held == {
+        "gone": [], "came": [HERE], "part": [], "set": [HERE], "other": [ELSEWHERE],
+    }  # fmt: skip
+
+
+def test_a_store_keeps_the_name_that_was_written_first(tmp_path: Path) -> None:
+    """Machines that share the folder share the name; a damaged name is said."""
+    name = store_name(tmp_path / "weights")
+    assert store_name(tmp_path / "weights") == name
+    assert store_name(tmp_path / "others") != name
+    assert [path.name for path in (tmp_path / "weights").iterdir()] == [NAME_FILE]
+    (tmp_path / "weights" / NAME_FILE).write_bytes(b"\xff../x")
+    with pytest.raises(Permanent, match="damaged"):
+        store_name(tmp_path / "weights")

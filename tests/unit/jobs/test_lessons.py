@@ -25,7 +25,7 @@ from jobs.gguf.reader import Depth, read_header
 from jobs.gguf.reading import facts_of
 from jobs.known_engines import state_named
 from jobs.known_revisions import state_of_revision
-from jobs.model import BootMemory, Layout, MemoryLines
+from jobs.model import SILENT, BootMemory, Layout, MemoryLines
 
 STATE = state_named("beellama@0.1")
 LAYOUT = Layout(32_768, 2048, 512, "f16", "f16", gpu_layers=99)
@@ -84,6 +84,30 @@ def test_a_boot_on_the_host_teaches_its_caches_only() -> None:
     [lesson] = lessons([boot(memory=memory, offloaded_layers=None)])
     assert [each.component for each in lesson.residuals] == ["KV cache"]
     assert lesson.note == HOST_ONLY
+
+
+def test_what_a_process_holds_beyond_its_lines_is_its_context() -> None:
+    """As measured: 18,126 MiB, of which 593 are the CUDA context and its kernels."""
+    memory = replace(lines(247.5), process=18_126 * MIB)
+    [lesson] = lessons([boot(layout=replace(LAYOUT, ubatch=256), memory=memory)])
+    [context] = [each for each in lesson.residuals if each.component == "CUDA context"]
+    assert context.measured / MIB == pytest.approx(592.6, abs=0.1)
+    assert abs(context.off) < 2 * MIB
+
+
+@pytest.mark.parametrize(
+    "memory",
+    [
+        replace(SILENT, process=18_126 * MIB),
+        replace(lines(), process=18_126 * MIB, drafter=MemoryLines(weights=1669 * MIB)),
+        replace(lines(), process=18_126 * MIB, projector=251 * MIB),
+    ],
+    ids=["silent log", "drafter", "projector"],
+)
+def test_a_process_whose_lines_are_not_all_known_teaches_no_context(memory: BootMemory) -> None:
+    """Nothing that another line may have taken is laid to the context."""
+    [lesson] = lessons([boot(memory=memory)])
+    assert "CUDA context" not in {each.component for each in lesson.residuals}
 
 
 def test_a_partial_offload_teaches_nothing() -> None:

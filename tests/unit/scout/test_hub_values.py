@@ -169,6 +169,15 @@ def test_shards_make_one_model() -> None:
     assert not found["M-00000-of-00001.gguf"].is_whole
 
 
+def test_the_same_label_in_two_names_is_two_models() -> None:
+    """Files are told apart by their whole names, never by the quantisation in them."""
+    names = ["a-Q4_K_M.gguf", "a-mtp-Q4_K_M.gguf", "best-of-breed.gguf"]
+    found = weights_of(file(name, name[2]) for name in names)
+    assert [each.first.path for each in found] == names
+    assert all(each.is_whole for each in found)
+    assert len({each.identity for each in found}) == 3
+
+
 def test_a_set_is_known_by_all_its_hashes() -> None:
     """Another content of one shard is another model; the names are not part of it."""
     first, second = "M-00001-of-00002.gguf", "M-00002-of-00002.gguf"
@@ -189,6 +198,22 @@ def test_a_difference_is_of_contents() -> None:
     paths = [[each.path for each in part] for part in (moved.added, moved.removed, moved.changed)]
     assert paths == [["c.gguf"], ["b.gguf"], ["a.gguf"]]
     assert not moved.is_card_only
+
+
+def test_a_weight_that_left_its_path_names_its_successor() -> None:
+    """The same bytes elsewhere; else the same name with other bytes; cards have none."""
+    before = {
+        "a-Q4_K_M.gguf": "a" * 64, "b-Q4_K_M.gguf": "b" * 64, "c.gguf": "c" * 64, "README.md": "1",
+    }  # fmt: skip
+    now = [
+        file("UD/other-name.gguf", "a"), file("UD/a-Q4_K_M.gguf", "d"),
+        file("UD/b-Q4_K_M.gguf", "e"), HubFile("old/README.md", 1, "", "1"),
+    ]  # fmt: skip
+    change = news.difference(before, now)
+    assert news.successors(change) == [
+        {"path": "a-Q4_K_M.gguf", "now": "UD/other-name.gguf", "same_bytes": True},
+        {"path": "b-Q4_K_M.gguf", "now": "UD/b-Q4_K_M.gguf", "same_bytes": False},
+    ]
 
 
 @pytest.mark.parametrize(

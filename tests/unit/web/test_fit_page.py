@@ -16,7 +16,7 @@ from web.fit_wish import NAMES, Wish, wish_in
 
 
 def model(name: str, role: str = "target", shape=None, fault: str = "") -> KnownModel:
-    return KnownModel(name, role, name, "Q4_K_M", "0" * 64, 1000, True, None, shape, fault)
+    return KnownModel(name, role, name, "Q4_K_M", "0" * 64, 1000, None, shape, fault)
 
 
 MODELS = (

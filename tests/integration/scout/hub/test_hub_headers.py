@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from support import gguf_files as files
@@ -171,17 +172,40 @@ def test_a_header_of_another_order_is_read_past_its_tokenizer(known: HubScene) -
     assert (shape.heads_kv, shape.key_length, shape.unsaid) == (8, 128, ())
 
 
-def test_heads_that_a_name_claims_are_looked_for_to_the_end(known: HubScene) -> None:
-    """Another name is told as a target, with the note that heads were not read."""
+def late(**changes: Any) -> dict[str, Any]:
+    """Keys of a model whose MTP heads stand behind a vocabulary of more than 64 KiB."""
     keys = {**LLAMA_8B, "llama.attention.key_length": 128, **files.tokenizer(30_000, 10)}
-    keys["llama.nextn_predict_layers"] = 1
-    tensors = [("blk.0.attn_norm.weight", (64,), files.F32)]
-    late, plain = files.build(keys, tensors), files.build({**keys, "general.name": "x"}, tensors)
-    known.hub.push(NAME, {"a-mtp-Q4_K_M.gguf": late, "b-Q4_K_M.gguf": plain})
+    return {**keys, "llama.nextn_predict_layers": 1, **changes}
+
+
+def test_late_heads_are_told_for_what_they_are_whatever_the_name(known: HubScene) -> None:
+    """A whole model with heads inside, and a file of heads alone; neither name claims any."""
+    whole = [("blk.0.attn_norm.weight", (64,), files.F32)]
+    alone = [("blk.32.nextn.eh_proj.weight", (64,), files.F32)]
+    known.hub.push(
+        NAME,
+        {"a-Q4_K_M.gguf": files.build(late(), whole), "b-Q8_0.gguf": files.build(late(), alone)},
+    )
     known.look()
-    assert known.event("mtp_variant_published").payload["path"] == "a-mtp-Q4_K_M.gguf"
-    told = known.event("target_published").payload
-    assert "whether it has MTP heads inside was not read" in told["notes"]
+    assert known.event("mtp_variant_published").payload["path"] == "a-Q4_K_M.gguf"
+    assert known.event("drafter_published").payload["path"] == "b-Q8_0.gguf"
+    assert "target_published" not in known.kinds()
+
+
+def test_one_of_all_quantisations_is_read_past_its_tokenizer(known: HubScene) -> None:
+    """The others are built alike; one with another count of tensors is looked into again."""
+    plain = {key: value for key, value in late().items() if "nextn" not in key}
+    one = [("blk.0.attn_norm.weight", (64,), files.F32)]
+    two = [*one, ("blk.0.nextn.eh_proj.weight", (64,), files.F32)]
+    names = [f"{letter}-Q4_K_M.gguf" for letter in "abcd"]
+    quants = [files.build({**plain, "general.name": name}, one) for name in names]
+    known.hub.push(NAME, dict(zip(names, quants, strict=True)))
+    known.hub.push(NAME, {"z-Q4_K_M.gguf": files.build(late(), two)})
+    known.look()
+    read_on = {name: row.facts.get("keys_read") for name, row in known.files(known.only_id).items()}
+    assert [read_on[name] for name in (*names, "z-Q4_K_M.gguf")] == [True, *[False] * 3, True]
+    assert known.event("mtp_variant_published").payload["path"] == "z-Q4_K_M.gguf"
+    assert known.kinds().count("target_published") == 4
 
 
 def test_one_file_of_a_set_is_not_told_as_a_model(known: HubScene) -> None:
