@@ -11,7 +11,6 @@ from sqlmodel import Session, col, select
 from jobs.store.work import LIVE, take_turn
 from jobs.tables import JobRow, ModelFileRow, StackRow, StoredWeightRow
 
-
 FILES_OF_A_JOB = ("model_file_id", "drafter_file_id", "projector_file_id")
 """Where a payload names the files that its job loads."""
 
