@@ -202,7 +202,8 @@ def _judged(
     except UsageError as fault:
         return LeftOut(identity, what, Why.PAIRING, fault.detail)
     if verdict.fit is Fit.DOES_NOT_FIT:
-        return LeftOut(identity, what, Why.DOES_NOT_FIT, verdict.sentence)
+        detail = verdict.sentence.removeprefix(f"{verdict.fit.value}: ")
+        return LeftOut(identity, what, Why.DOES_NOT_FIT, detail)
     if verdict.fit is Fit.TOO_CLOSE:
         doubts.append(verdict.sentence)
     return _Possible("; ".join(doubts))

@@ -184,7 +184,7 @@ def test_a_drafter_that_does_not_fit_is_left_out():
     """Card and component are named."""
     found = plan(told_of(drafter()), world(cards={"big": Card(12 * 2**30, reserve_bytes=0)}))
     assert (found.requests, whys(found)) == ((), [Why.DOES_NOT_FIT])
-    assert "does not fit" in found.left_out[0].detail
+    assert "usable" in found.left_out[0].detail
 
 
 def test_what_cannot_be_told_is_a_trial_behind_the_others():
