@@ -20,11 +20,14 @@ from jobs.planning.plan import OF_FILES, OF_ISSUES, Plan, asked, plan
 from jobs.planning.rules import is_about
 from jobs.planning.world import Event, World
 from jobs.scenarios import SCENARIOS, Scenario
-from jobs.store import forks, histories, published, rules, work, worlds
+from jobs.store import catalog, forks, histories, published, rules, work, worlds
 from jobs.tables import EngineRow, EventRow, JobRow, LeftOutRow, ModelFileRow, RevisionRow
 
 NEW_REVISION = ("release", "fork_pushed", "branch_created", "upstream_synced")
 """Kinds of event whose revision takes the place of an older one."""
+
+Ask = Mapping[str, Any]
+"""For which engine an event is planned: its number, its revision's, and the head it replaces."""
 
 log = structlog.get_logger()
 
@@ -100,8 +103,8 @@ def plan_events(
     world = worlds.world(session, now, negatives=negatives)
     queued: dict[int, JobRow] = {}
     for row in rows:
-        done = plan_event(session, row, world, budget_hours=budget_hours)
-        queued |= {cast(int, job.id): job for job in done.jobs}
+        for done in plan_event(session, row, world, budget_hours=budget_hours):
+            queued |= {cast(int, job.id): job for job in done.jobs}
     for event_id, held in waiting.items():
         for job in _come_back(session, event_id, held, world, budget_hours=budget_hours):
             queued[cast(int, job.id)] = job
@@ -110,23 +113,30 @@ def plan_events(
 
 def unplanned(session: Session) -> list[EventRow]:
     """Events that nobody planned, in the order in which they say what has to be done."""
-    query = select(EventRow).where(col(EventRow.planned).is_(False))
+    query = select(EventRow).where(col(EventRow.planned).is_(False)).with_for_update()
     return sorted(session.exec(query), key=_moment)
 
 
 def plan_event(
     session: Session, row: EventRow, world: World, *, budget_hours: float = 0.0
-) -> Planned:
-    """Decide about one event, queue what it asks for and keep what was left out."""
+) -> list[Planned]:
+    """Decide about an event for each engine that it is planned for, queue what it asks for."""
     row.planned = True
     session.add(row)
     if not is_about(world.rules, row.kind):
-        return Planned(row, Plan())
-    event = _event(session, row, world)
+        return [Planned(row, Plan())]
+    asks = catalog.asked_by(row)
+    return [_plan_ask(session, row, ask, world, budget_hours=budget_hours) for ask in asks]
+
+
+def _plan_ask(
+    session: Session, row: EventRow, ask: Ask, world: World, *, budget_hours: float
+) -> Planned:
+    event = _event(session, row, ask, world)
     if row.kind in NEW_REVISION and event.revision is not None:
         engine = world.engines.get(event.engine)
         if engine is not None and obstacle(engine) is None:
-            _supersede(session, row, event.revision.id, world.now)
+            _supersede(session, ask["replaces"], event.revision.id, world.now)
     decided = plan(event, _with_history(session, event, world, budget_hours))
     jobs = _queue(session, event, decided, world.now)
     wanted = {request.identity for request in decided.requests}
@@ -150,10 +160,10 @@ def _with_history(session: Session, event: Event, world: World, budget_hours: fl
     return histories.with_history(session, world, asked(event, world), budget_hours=budget_hours)
 
 
-def _event(session: Session, row: EventRow, world: World) -> Event:
+def _event(session: Session, row: EventRow, ask: Ask, world: World) -> Event:
     """The event as planning sees it; what it tells of is made known first."""
-    engine = session.get(EngineRow, row.engine_id) if row.engine_id else None
-    revision = _revision(session, row, engine)
+    engine = session.get(EngineRow, ask["engine_id"]) if ask["engine_id"] else None
+    revision = _revision(session, row, ask, engine)
     file = None
     if row.kind in OF_FILES:
         found, fault = published.file_of(session, row, world.now)
@@ -165,7 +175,7 @@ def _event(session: Session, row: EventRow, world: World) -> Event:
         newest = worlds.newest_revision(session, cast(int, engine.id))
         parent = worlds.revision_before(session, revision)
         known = world.engines.get(engine.name)
-        if parent is None and row.revision_id and known and obstacle(known) is None:
+        if parent is None and ask["revision_id"] and known and obstacle(known) is None:
             published.parent_of(session, row, revision, world.now)
             parent = worlds.revision_before(session, revision)
     facts = row.payload.get("facts")
@@ -184,10 +194,12 @@ def _event(session: Session, row: EventRow, world: World) -> Event:
     )
 
 
-def _revision(session: Session, row: EventRow, engine: EngineRow | None) -> RevisionRow | None:
+def _revision(
+    session: Session, row: EventRow, ask: Ask, engine: EngineRow | None
+) -> RevisionRow | None:
     """What the event is about: its own revision, or the head at which it was noticed."""
-    if row.revision_id:
-        return session.get(RevisionRow, row.revision_id)
+    if ask["revision_id"]:
+        return session.get(RevisionRow, ask["revision_id"])
     facts = row.payload.get("facts")
     after = facts.get("after") if isinstance(facts, dict) else None
     if engine is None or not isinstance(after, str):
@@ -245,26 +257,31 @@ def _come_back(
 ) -> tuple[JobRow, ...]:
     """Queue what a budget has room for now as backfill, where nothing newer took its place."""
     rows = list(held)
-    event = _event(session, session.get_one(EventRow, event_id), world)
-    if not event.newest:
+    row = session.get_one(EventRow, event_id)
+    asks = (_event(session, row, ask, world) for ask in catalog.asked_by(row))
+    events = [event for event in asks if event.newest]
+    if not events:
         rules.close(rows, world.now, ending="something newer took its place")
         return ()
-    only = {row.identity for row in rows}
-    found = _with_history(session, event, world, budget_hours)
-    decided = plan(event, found, only=only, lane=Lane.BACKFILL)
-    jobs = _queue(session, event, decided, world.now)
-    still = {each.identity for each in decided.left_out}
-    gone = [row for row in rows if row.identity not in still]
-    wanted = {request.identity for request in decided.requests}
+    only = {each.identity for each in rows}
+    jobs: list[JobRow] = []
+    wanted: set[str] = set()
+    still: set[str] = set()
+    for event in events:
+        found = _with_history(session, event, world, budget_hours)
+        decided = plan(event, found, only=only, lane=Lane.BACKFILL)
+        jobs += _queue(session, event, decided, world.now)
+        wanted |= {request.identity for request in decided.requests}
+        still |= {each.identity for each in decided.left_out}
+        _keep_left_out(session, event, decided, world.now)
+    gone = [each for each in rows if each.identity not in still - wanted]
     rules.close((r for r in gone if r.identity in wanted), world.now, ending="queued")
     rules.close((r for r in gone if r.identity not in wanted), world.now, ending="not asked now")
-    _keep_left_out(session, event, decided, world.now)
-    return jobs
+    return tuple(jobs)
 
 
-def _supersede(session: Session, event: EventRow, revision_id: int, now: datetime) -> None:
+def _supersede(session: Session, replaced: str | None, revision_id: int, now: datetime) -> None:
     """The head that this one replaced need not be measured any more."""
-    replaced = event.payload.get("replaces")
     revision = session.get_one(RevisionRow, revision_id)
     query = select(RevisionRow).where(
         RevisionRow.engine_id == revision.engine_id, RevisionRow.commit == replaced

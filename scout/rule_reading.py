@@ -11,8 +11,8 @@ from scout.problem import Problem
 from scout.watchlist import BudgetEntry, RuleEntry, WatchList
 
 
-def wrong_rules(watch: WatchList) -> Iterator[Problem]:
-    """What is wrong with the rules, rigs and budgets of a list.
+def wrong_rules(watch: WatchList, *, engines: Collection[str]) -> Iterator[Problem]:
+    """What is wrong with the rules, rigs and budgets of a list; `engines` are all that are known.
 
     A rule may be about engines, stacks and rigs of another list; a name of which this one has none
     alike is taken as such, one that is nearly right is not.
@@ -23,7 +23,7 @@ def wrong_rules(watch: WatchList) -> Iterator[Problem]:
             key = "name" if rule.name else "on"
             says = f"a second rule {rule.called!r}"
             yield Problem(("rule", at, key), says, "give each a name of its own")
-        yield from _wrong_rule(watch, at, rule)
+        yield from _wrong_rule(watch, engines, at, rule)
     rigs = [rig.name for rig in watch.rigs]
     for at, name in enumerate(rigs):
         if name in rigs[:at]:
@@ -34,10 +34,12 @@ def wrong_rules(watch: WatchList) -> Iterator[Problem]:
             key = "rig" if budget.rig else "source"
             says = f"a second budget of {budget.called!r}"
             yield Problem(("budget", at, key), says, "keep one of them")
-        yield from _wrong_budget(watch, at, budget)
+        yield from _wrong_budget(watch, engines, at, budget)
 
 
-def _wrong_rule(watch: WatchList, at: int, rule: RuleEntry) -> Iterator[Problem]:
+def _wrong_rule(
+    watch: WatchList, engines: Collection[str], at: int, rule: RuleEntry
+) -> Iterator[Problem]:
     here = ("rule", at)
     if rule.on not in KINDS:
         says = f"unknown kind of event {rule.on[:80]!r}"
@@ -47,7 +49,7 @@ def _wrong_rule(watch: WatchList, at: int, rule: RuleEntry) -> Iterator[Problem]
             says = f"unknown scenario {scenario[:80]!r}"
             yield Problem((*here, "scenarios", number), says, did_you_mean(scenario, SCENARIOS))
     for key, known in (
-        ("engines", [engine.name for engine in watch.engines]),
+        ("engines", engines),
         ("stacks", [stack.name for stack in watch.stacks]),
         ("model_classes", [model.model_class for model in watch.models]),
         ("rigs", _rigs(watch)),
@@ -56,7 +58,9 @@ def _wrong_rule(watch: WatchList, at: int, rule: RuleEntry) -> Iterator[Problem]
             yield from _nearly((*here, key, number), key.removesuffix("s"), name, known)
 
 
-def _wrong_budget(watch: WatchList, at: int, budget: BudgetEntry) -> Iterator[Problem]:
+def _wrong_budget(
+    watch: WatchList, engines: Collection[str], at: int, budget: BudgetEntry
+) -> Iterator[Problem]:
     here = ("budget", at)
     if (budget.rig is None) == (budget.source is None):
         yield Problem(
@@ -68,7 +72,6 @@ def _wrong_budget(watch: WatchList, at: int, budget: BudgetEntry) -> Iterator[Pr
         yield from _nearly((*here, "rig"), "rig", budget.rig, _rigs(watch))
     word, _, name = (budget.source or "").partition(":")
     if word == "engine":
-        engines = [engine.name for engine in watch.engines]
         yield from _nearly((*here, "source"), "engine", name, engines)
 
 

@@ -90,7 +90,11 @@ def _planned(session: Session, event: str, settings: Settings) -> list[Planned]:
     rows = [_event(session, event)] if event else dispatch.unplanned(session)
     world = worlds.world(session, clock.now())
     hours = settings.budget_hours_per_day
-    return [dispatch.plan_event(session, row, world, budget_hours=hours) for row in rows]
+    return [
+        done
+        for row in rows
+        for done in dispatch.plan_event(session, row, world, budget_hours=hours)
+    ]
 
 
 def _event(session: Session, text: str) -> EventRow:

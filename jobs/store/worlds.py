@@ -8,7 +8,7 @@ from datetime import datetime
 from statistics import median
 from typing import Any
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session, and_, col, or_, select
 
 from jobs.engines.registry import FAMILIES
 from jobs.errors import Permanent
@@ -114,7 +114,13 @@ def revision_before(session: Session, revision: RevisionRow) -> RevisionRow | No
     """
     older = (
         RevisionRow.engine_id == revision.engine_id,
-        col(RevisionRow.order_key) < revision.order_key,
+        or_(
+            col(RevisionRow.order_key) < revision.order_key,
+            and_(
+                col(RevisionRow.order_key) == revision.order_key,
+                col(RevisionRow.id) < (revision.id or 0),
+            ),
+        ),
     )
     last = (col(RevisionRow.order_key).desc(), col(RevisionRow.id).desc())
     measured = (
