@@ -145,7 +145,7 @@ def _launch(plan: Plan, place: Place, socket_mount: Mount, alias: str) -> Launch
         threads=plan.threads,
         launcher=path(plan.launcher) if plan.launcher else "",
         drafter_path=path(plan.drafter) if plan.drafter else "",
-        mmproj_path=path(plan.mmproj) if plan.mmproj else "",
+        projector_path=path(plan.projector) if plan.projector else "",
         gpu_layers=plan.gpu_layers,
         intent=plan.intent,
         flags=plan.extra_flags,
@@ -154,9 +154,9 @@ def _launch(plan: Plan, place: Place, socket_mount: Mount, alias: str) -> Launch
 
 
 def _mounts(plan: Plan, socket_mount: Mount) -> tuple[Mount, ...]:
-    others = (plan.launcher, plan.drafter, plan.mmproj)
-    held = tuple(mount for mount in others if mount)
-    return (plan.artifact, plan.model, *held, *plan.mounts, socket_mount)
+    own = (plan.launcher, plan.drafter, plan.projector)
+    further = tuple(mount for mount in own if mount is not None)
+    return (plan.artifact, plan.model, *further, *plan.mounts, socket_mount)
 
 
 def _read_back(plan: Plan, place: Place, server: Server) -> dict[str, Any]:

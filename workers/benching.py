@@ -15,7 +15,7 @@ from sqlmodel import Session
 from jobs import clock, compare, git, planner
 from jobs.control import Control
 from jobs.db import reading, writing
-from jobs.errors import JobFailure
+from jobs.errors import JobFailure, Permanent
 from jobs.model import Blame, Boot, Flags, Lane
 from jobs.payloads import BenchPayload
 from jobs.scenarios import SCENARIOS, Scenario
@@ -53,6 +53,7 @@ class _Bench:
     scenario: Scenario
     build: BuildRow
     model: ModelFileRow
+    others: dict[str, ModelFileRow]
     weights: tuple[Path, ...]
     sandbox: Sandbox
     plan: Plan
@@ -107,13 +108,19 @@ def _prepare(errand: Errand, wanted: BenchPayload) -> _Bench:
     subject = read_subject(station, wanted.revision_id)
     with reading(station.database) as session:
         model = model_file(session, wanted.model_file_id)
+        others = _beside(session, wanted)
         build = results.build_with_identity(session, wanted.build_identity)
     control.report("check artifact")
     tree, flags = _artifact(station, build, wanted, subject)
     control.report("check weights")
     weights = errand.weights(model)
     header = read_local(weights, check=control.check) if is_unread(model) else None
-    target, *others = weight_mounts(weights)
+    target, *further = weight_mounts(weights)
+    firsts: dict[str, Mount] = {}
+    for role, row in others.items():
+        files = errand.weights(row)
+        firsts[role], *more = weight_mounts(files, role)
+        weights, further = (*weights, *files), [*further, *more]
     plan = Plan(
         engine=subject.family,
         scenario=SCENARIOS[wanted.scenario],
@@ -125,10 +132,12 @@ def _prepare(errand: Errand, wanted: BenchPayload) -> _Bench:
         runs=wanted.runs,
         boots=wanted.boots,
         launcher=launcher_of(subject.family),
-        mounts=(*others, *interpreter_mounts(subject.family)),
+        mounts=(*further, *interpreter_mounts(subject.family)),
         intent=wanted.intent,
         extra_flags=wanted.flags,
         env=wanted.env,
+        drafter=firsts.get("drafter"),
+        projector=firsts.get("projector"),
     )
     sandbox = errand.sandbox_for(subject.engine_row)
     return _Bench(
@@ -137,11 +146,25 @@ def _prepare(errand: Errand, wanted: BenchPayload) -> _Bench:
         plan.scenario,
         cast(BuildRow, build),
         model,
+        others,
         weights,
         sandbox,
         plan,
         header,
     )
+
+
+def _beside(session: Session, wanted: BenchPayload) -> dict[str, ModelFileRow]:
+    """Drafter and projector by role; one whose bytes are not those asked for is refused."""
+    ids = {"drafter": wanted.drafter_file_id, "projector": wanted.projector_file_id}
+    found = {role: model_file(session, number) for role, number in ids.items() if number}
+    for role, sha256 in wanted.beside.items():
+        if role not in found or found[role].sha256 != sha256:
+            raise Permanent(
+                f"the {role} of this bench is not known with sha256 {sha256[:12]}",
+                advice="submit the bench again",
+            )
+    return found
 
 
 def threads() -> int:
@@ -203,6 +226,8 @@ def _record(
         revision_id=wanted.revision_id,
         engine_id=cast(int, subject.engine_row.id),
         model_file_id=wanted.model_file_id,
+        drafter_file_id=wanted.drafter_file_id,
+        projector_file_id=wanted.projector_file_id,
         rig_id=cast(int, rig.id),
         series=series,
         cell=planner.digest(series, rig.fingerprint, bench.sandbox.name, facts["kernel"]),
@@ -251,6 +276,9 @@ def _command(bench: _Bench, boots: Sequence[Boot]) -> dict[str, Any]:
         sandbox.path(plan.artifact): "<artifact>",
         sandbox.path(plan.model): "<weights>",
     }
+    for role, mount in (("drafter", plan.drafter), ("projector", plan.projector)):
+        if mount is not None:
+            places[sandbox.path(mount)] = f"<{role}>"
     if plan.launcher:
         places[sandbox.path(plan.launcher)] = f"<forkscout>/jobs/engines/{plan.engine.LAUNCHER}"
     if boots:
@@ -265,10 +293,12 @@ def _command(bench: _Bench, boots: Sequence[Boot]) -> dict[str, Any]:
         "source": _source_command(bench),
         "artifact_sha256": bench.build.artifact,
         "weights_sha256": bench.model.sha256,
+        **{f"{role}_sha256": sha256 for role, sha256 in wanted.beside.items()},
         "forkscout": (
             f"forkscout submit bench --engine {revision.engine} --ref {revision.commit} "
             f"--target {bench.model.name} --scenario {bench.scenario.name} --rig {wanted.rig} "
             f"--context {wanted.context_tokens} --runs {wanted.runs} --boots {wanted.boots}"
+            + "".join(f" --{role} {row.name}" for role, row in bench.others.items())
         ),
     }
 

@@ -43,13 +43,17 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Wish:
-    """What is to be measured: every context with every cache type and every ubatch."""
+    """What is to be measured: every context with every cache type and every ubatch.
+
+    `further` are intents that all of them share, such as speculation.
+    """
 
     scenarios: tuple[Scenario, ...]
     contexts: tuple[int, ...]
     kvs: tuple[str, ...] = ("f16",)
     ubatches: tuple[int, ...] = (DEFAULT_UBATCH,)
     batch: int = DEFAULT_BATCH
+    further: Mapping[str, str] = field(default_factory=dict)
     flags: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     boots: int = 1
@@ -67,11 +71,12 @@ class Combination:
     kv: str
     ubatch: int
     batch: int
+    further: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def intent(self) -> dict[str, str | int]:
         """In the words that every engine shares."""
-        return {"batch": self.batch, "ubatch": self.ubatch, "kv": self.kv}
+        return {"batch": self.batch, "ubatch": self.ubatch, "kv": self.kv, **self.further}
 
 
 @dataclass(frozen=True)
@@ -98,7 +103,10 @@ class Bench:
 def combinations(wish: Wish) -> list[Combination]:
     """Every combination once, in the order that was asked for."""
     combinations = product(wish.contexts, wish.kvs, wish.ubatches)
-    return [Combination(context, kv, ubatch, wish.batch) for context, kv, ubatch in combinations]
+    return [
+        Combination(context, kv, ubatch, wish.batch, wish.further)
+        for context, kv, ubatch in combinations
+    ]
 
 
 def run_offline(bench: Bench, *, control: Control, say: Say) -> dict[str, Any]:
@@ -161,7 +169,7 @@ def _measure(
 def _plan(bench: Bench, combination: Combination, flags: Flags) -> Plan:
     wish, models = bench.wish, bench.models
     first, *others = wish.scenarios
-    drafter, mmproj = models.get("drafter"), models.get("mmproj")
+    drafter, projector = models.get("drafter"), models.get("mmproj")
     return Plan(
         engine=bench.engine,
         scenario=first,
@@ -170,7 +178,7 @@ def _plan(bench: Bench, combination: Combination, flags: Flags) -> Plan:
         artifact=Mount(bench.build.folder, ARTIFACT_PLACE),
         model=Mount(models["target"].path, MODEL_PLACE),
         drafter=Mount(drafter.path, DRAFTER_PLACE) if drafter else None,
-        mmproj=Mount(mmproj.path, MMPROJ_PLACE) if mmproj else None,
+        projector=Mount(projector.path, MMPROJ_PLACE) if projector else None,
         is_twin=any(model.is_twin for model in models.values()),
         context_tokens=combination.context_tokens,
         threads=wish.threads,

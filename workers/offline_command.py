@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from jobs.control import Control
-from jobs.engines.base import DEFAULT_BATCH, DEFAULT_UBATCH
+from jobs.engines.base import DEFAULT_BATCH, DEFAULT_UBATCH, SPECULATIONS
 from jobs.engines.registry import family
 from jobs.errors import ScoutError, UsageError
 from jobs.scenarios import DEFAULT_SCENARIO, LADDERS, SCENARIOS, Scenario, rungs, scenario_named
@@ -42,6 +42,7 @@ def parser() -> argparse.ArgumentParser:
     add("--model", required=True, type=Path, help="the weights, a GGUF file")
     add("--drafter", type=Path, help="a drafter beside the weights")
     add("--mmproj", type=Path, help="a projector beside the weights")
+    add("--speculation", default="", help=f"how tokens are drafted: {', '.join(SPECULATIONS)}")
     add("--scenario", action="append", help=f"repeatable; one of {shipped}")
     add("--depth", action="append", type=int, help="repeatable; a rung of the ladder, in tokens")
     add("--context", action="append", type=int, help="repeatable; tokens to allocate")
@@ -129,7 +130,11 @@ def _wish(options: argparse.Namespace) -> Wish:
     layers = options.gpu_layers
     if layers is None:
         layers = ALL_LAYERS if options.uncaged and first_card(options.card) else 0
+    further = {"speculation": options.speculation} if options.speculation else {}
+    if options.mmproj is not None:
+        further["vision"] = "on"
     return Wish(
+        further=further,
         scenarios=_scenarios(options, min(contexts)),
         contexts=contexts,
         kvs=tuple(options.kv or ("f16",)),

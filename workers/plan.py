@@ -39,7 +39,7 @@ class Plan:
     launcher: Mount | None = None
     mounts: tuple[Mount, ...] = ()
     drafter: Mount | None = None
-    mmproj: Mount | None = None
+    projector: Mount | None = None
     more_scenarios: tuple[Scenario, ...] = ()
     is_twin: bool = False
     gpu_layers: int = 0
@@ -94,8 +94,9 @@ def interpreter_mounts(engine: Engine) -> tuple[Mount, ...]:
     return (Mount(prefix, str(prefix)),)
 
 
-def weight_mounts(weights: Sequence[Path]) -> tuple[Mount, ...]:
+def weight_mounts(weights: Sequence[Path], role: str = "target") -> tuple[Mount, ...]:
     """How a server sees the weights; it finds the other files of a set by their names."""
     if len(weights) == 1:
-        return (Mount(weights[0], "/weights/target.gguf"),)
-    return tuple(Mount(path, f"/weights/{path.name}") for path in weights)
+        return (Mount(weights[0], f"/weights/{role}.gguf"),)
+    folder = "/weights" if role == "target" else f"/weights/{role}"
+    return tuple(Mount(path, f"{folder}/{path.name}") for path in weights)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from jobs.dialect import asking, failures, logs, measuring, memory_log, settings
-from jobs.engines.base import BuildPlaces, Launch, intents, unsupported
+from jobs.engines.base import SPECULATIONS, BuildPlaces, Launch, intents, unsupported
 from jobs.model import Blame, BuildTarget, FailureRule, Flags, Revision, Step
 
 request = asking.request
@@ -125,10 +125,6 @@ def launch(launch: Launch, flags: Flags) -> Step:
             f"flag {launch.flags[0]!r}: xllamacpp has no command line",
             advice="Ask for intents only.",
         )
-    if launch.drafter_path or launch.mmproj_path:
-        raise unsupported(
-            "a second model file beside the first", advice="Bench another family with it."
-        )
     for variable in launch.env:
         if variable.startswith(("LLAMA_", "PYTHON")):
             raise unsupported(f"variable {variable}", advice="Ask for intents only.")
@@ -155,6 +151,11 @@ def launch(launch: Launch, flags: Flags) -> Step:
         "kv": asked.kv,
         "flash_attention": asked.flash_attention,
     }
+    if asked.speculation:
+        wanted["speculation"] = " ".join(SPECULATIONS[asked.speculation])
+        wanted["drafter"] = launch.drafter_path
+    if launch.projector_path:
+        wanted["projector"] = launch.projector_path
     return Step(
         "serve",
         _command(launch.artifact, launch.launcher, wanted),

@@ -35,6 +35,8 @@ class Finished:
     boots: Sequence[Boot]
     command: Mapping[str, Any] = field(default_factory=dict)
     environment: Mapping[str, Any] = field(default_factory=dict)
+    drafter_file_id: int | None = None
+    projector_file_id: int | None = None
 
 
 def build_with_identity(session: Session, identity: str) -> BuildRow | None:
