@@ -43,6 +43,12 @@ class BenchPayload(_Payload):
     env: dict[str, str] = Field(default_factory=dict)
 
 
+class HealthPayload(BenchPayload):
+    """Measure the golden of a rig."""
+
+    golden_id: int
+
+
 class PublishPayload(_Payload):
     """Write the static export."""
 
