@@ -100,6 +100,7 @@ class Validity(StrEnum):
     CONFIG_MISMATCH = "config_mismatch"
     INCONSISTENT = "inconsistent"
     EMPTY = "empty"
+    DOUBTFUL = "doubtful"
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,6 @@ from jobs.station import Station
 from jobs.store import catalog, fleet, rigs, work
 from jobs.tables import EngineRow, JobRow, ModelFileRow, RevisionRow, WorkerRow
 
-CANARY_AFTER = timedelta(minutes=5)
-"""An idle worker hears a doorbell at least so often; two that it missed are an alarm."""
-
 HEALTH_SOURCE = "health"
 
 log = structlog.get_logger()
@@ -52,7 +49,7 @@ def keep_rigs(station: Station) -> None:
 
 def _is_silent(worker: WorkerRow, now: datetime) -> bool:
     heard = worker.heard_at or worker.started_at
-    return now - heard > CANARY_AFTER and not worker.draining and worker.queue != "scout"
+    return now - heard > fleet.CANARY_AFTER and not worker.draining and worker.queue != "scout"
 
 
 def ask_due(session: Session, now: datetime, *, served: set[str]) -> list[JobRow]:

@@ -22,11 +22,13 @@ from scout.watchlist import (
     LATER_SCENARIOS,
     BuildEntry,
     EngineEntry,
+    GoldenEntry,
     HubWatchEntry,
     ModelEntry,
     StackEntry,
     WatchList,
 )
+from scout.wrong_golden import wrong_golden
 
 SHIPPED = Path(__file__).parent / "watchlists"
 SIZE_LIMIT_BYTES = 1024 * 1024
@@ -42,6 +44,7 @@ _TABLES: dict[tuple[str, ...], type[BaseModel]] = {
     ("model",): ModelEntry,
     ("models",): HubWatchEntry,
     ("stack",): StackEntry,
+    ("golden",): GoldenEntry,
 }
 
 
@@ -167,6 +170,8 @@ def _impossible(watch: WatchList) -> Iterator[Problem]:
         yield from wrong_model(("model", at), model)
     for at, stack in enumerate(watch.stacks):
         yield from _wrong_stack(watch, at, stack)
+    for at, golden in enumerate(watch.goldens):
+        yield from wrong_golden(watch, at, golden)
 
 
 def _wrong_engine(watch: WatchList, at: int, engine: EngineEntry) -> Iterator[Problem]:

@@ -13,6 +13,8 @@ from jobs.store.catalog import ensure_rig
 from jobs.tables import RigRow, SlotRow, WorkerRow
 
 HEARD_EVERY = timedelta(seconds=30)
+CANARY_AFTER = timedelta(minutes=5)
+"""An idle worker hears a doorbell at least so often; two that it missed are an alarm."""
 
 
 def greet(session: Session, worker: WorkerRow) -> None:

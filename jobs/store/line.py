@@ -66,6 +66,13 @@ def due_in(session: Session, queue: str, now: datetime, *, most: int) -> int:
     return counted
 
 
+def oldest_due(session: Session, queue: str, now: datetime) -> datetime | None:
+    """Since when the job that waits longest could have been taken; None where none could."""
+    served = _served_lanes(session, queue)
+    due = select(func.min(JobRow.due_at)).where(STANDS, JobRow.queue == queue, *served)
+    return session.exec(due.where(col(JobRow.due_at) <= now)).one()
+
+
 def due_queues(session: Session, now: datetime, *, most: int) -> dict[str, int]:
     """How many due jobs wait in each queue that is not paused, counted up to `most`."""
     names = {*_queues(session, STANDS), *_queues(session, WAITS_FOR_ITS_TIME)}
