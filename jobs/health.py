@@ -35,6 +35,13 @@ QUARANTINE_RETRY = timedelta(hours=1)
 """How long a quarantined rig, or one whose golden gave no answer, rests before the next run."""
 
 
+LEAST_GAP = timedelta(hours=6)
+"""A run late in one day (UTC) does for the first hours of the next."""
+
+
+NEW_GOLDEN = "the golden is new"
+
+
 class Outcome(StrEnum):
     """What one run of a golden says of the rig."""
 
@@ -183,20 +190,19 @@ def is_shut_by(before: Health, after: Health) -> bool:
     return after.state is RigState.QUARANTINED and before.state is not RigState.QUARANTINED
 
 
-def due(health: Health, now: datetime, *, golden_since: datetime, answered: bool = True) -> str:
+def due(health: Health, now: datetime, *, answered: bool = True) -> str:
     """Why a health job is due now, or nothing; `answered`: the last run said something."""
     if health.run_wanted:
         return health.run_wanted
-    if health.last_run_at is None or health.last_run_at < golden_since:
-        return "the golden is new"
+    if health.last_run_at is None:
+        return NEW_GOLDEN
     rested = now - health.last_run_at >= QUARANTINE_RETRY
     if health.state is RigState.QUARANTINED:
         return "" if health.by_hand or not rested else "the rig is quarantined: has it recovered?"
     if not answered:
         return "the last run gave no answer" if rested else ""
-    if health.last_run_at.astimezone(UTC).date() < now.astimezone(UTC).date():
-        return "daily"
-    return ""
+    new_day = health.last_run_at.astimezone(UTC).date() < now.astimezone(UTC).date()
+    return "daily" if new_day and now - health.last_run_at >= LEAST_GAP else ""
 
 
 def moved(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:

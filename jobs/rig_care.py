@@ -76,7 +76,6 @@ def _why(session: Session, golden: GoldenRow, now: datetime) -> str:
     return health.due(
         rigs.health_of(session, golden.rig),
         now,
-        golden_since=golden.created_at,
         answered=last is None or last.outcome not in no_answer,
     )
 
@@ -159,7 +158,10 @@ def _wanted(session: Session, golden: GoldenRow) -> BenchPayload:
     stack = catalog.stack_named(session, golden.stack)
     engine = session.get_one(EngineRow, stack.engine_id)
     if engine.family not in FAMILIES:
-        raise UsageError(f"{engine.name} cannot be built yet, so it is no golden")
+        raise UsageError(
+            f"{engine.name} cannot be built yet, so it is no golden",
+            advice="name a stack of another engine as [[golden]]",
+        )
     scenario = SCENARIOS[stack.scenarios[0]]
     wish = BenchWish(
         rig=golden.rig,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any, cast
 
@@ -124,7 +124,8 @@ def upsert_golden(session: Session, wish: Wish, now: datetime) -> bool:
         row.retired_at = now
         session.add(row)
     session.add(GoldenRow(origin=LISTED, created_at=now, **values))
-    session.flush()
+    wanted = replace(health_of(session, wish.rig), run_wanted=health.NEW_GOLDEN)
+    keep(session, wish.rig, wanted, now)
     return True
 
 
