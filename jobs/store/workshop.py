@@ -76,11 +76,14 @@ class ShownRig:
 
 @dataclass(frozen=True)
 class WorkerAtWork:
-    """A worker; `condition` is one word: working, idle, paused, draining, held, silent, gone."""
+    """A worker; `condition` is one word: working, idle, paused, draining, held, silent, gone.
+
+    `label` names it without its host, which is private.
+    """
 
     name: str
+    label: str
     queue: str
-    host: str
     sandbox: str
     condition: str
     trouble: str
@@ -195,8 +198,8 @@ def workers_at_work(
         found.append(
             WorkerAtWork(
                 name=row.name,
+                label=f"{row.queue} {row.name.rpartition('.')[2]}" if "@" in row.name else row.name,
                 queue=row.queue,
-                host=row.host,
                 sandbox=row.sandbox,
                 condition=condition,
                 trouble=row.trouble,

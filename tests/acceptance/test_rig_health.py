@@ -18,12 +18,34 @@ def shown(system):
     return json.loads(done.stdout)
 
 
-def runs_of(system, count):
-    return wait_for(
-        lambda: len((found := shown(system))["runs"]) >= count and found,
-        seconds=180,
-        what=f"{count} runs of the golden",
-    )
+def learn(system):
+    """Bench until a result counts: on a busy machine the first ones may be tainted."""
+    for _ in range(6):
+        if (found := shown(system))["golden"]:
+            return found
+        system.wait_for_state(submit(system), State.SUCCEEDED, State.FAILED)
+    raise AssertionError("this machine is too busy to measure on")
+
+
+def run_golden(system):
+    """Ask until a run says something; the rig after it."""
+    for _ in range(6):
+        before = len(shown(system)["runs"])
+        assert "runs next" in system.run("rig", "golden", "cpu").stdout
+        found = wait_for(
+            lambda seen=before: len((now := shown(system))["runs"]) > seen and now,
+            seconds=180,
+            what="a run of the golden",
+        )
+        if found["runs"][0]["outcome"] != "disturbed":
+            return found
+    raise AssertionError("this machine is too busy to measure on")
+
+
+def submit(system):
+    """Queue a short bench by hand; its number."""
+    words = ("submit", "bench", "--engine", "xllamacpp", "--runs", "1", "--boots", "1", "--json")
+    return json.loads(system.run(*words).stdout)[-1]["id"]
 
 
 def misremember(system):
@@ -38,23 +60,18 @@ def misremember(system):
 
 def test_a_golden_runs_and_one_whose_known_result_is_off_shuts_the_rig(system):
     """In the band by hand; then twice out of it: quarantined, a bench waits, released by hand."""
-    learned = shown(system)
-    assert (learned["state"], learned["golden"]["origin"]) == ("trusted", "learned")
-    assert learned["runs"] == []
     system.up()
-    assert "runs next" in system.run("rig", "golden", "cpu").stdout
-    first = runs_of(system, 1)
+    learned = learn(system)
+    assert (learned["state"], learned["golden"]["origin"]) == ("trusted", "learned")
+    results = system.count("result")
+    first = run_golden(system)
     assert first["runs"][0]["decode_tps"] > 0
-    assert first["state"] == "trusted"
-    (job,) = [row for row in system.jobs() if row.kind == Kind.SMOKE]
-    assert (job.state, system.count("result")) == (State.SUCCEEDED, 1)
+    assert system.count("result") == results
+    assert {row.state for row in system.jobs() if row.kind == Kind.SMOKE} == {State.SUCCEEDED}
     misremember(system)
-    system.run("rig", "golden", "cpu")
-    last = runs_of(system, 3)
-    assert [run["outcome"] for run in last["runs"][:2]] == ["out_of_band", "out_of_band"]
-    assert last["state"] == "quarantined"
-    words = ("submit", "bench", "--engine", "xllamacpp", "--runs", "1", "--boots", "1", "--json")
-    number = json.loads(system.run(*words).stdout)[-1]["id"]
+    while (last := run_golden(system))["state"] != "quarantined":
+        assert last["runs"][0]["outcome"] == "out_of_band"
+    number = submit(system)
     said = system.run("jobs", "--why", str(number)).stdout
     assert "cpu is quarantined since" in said
     assert system.job(number).state == State.QUEUED

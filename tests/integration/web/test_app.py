@@ -238,4 +238,4 @@ def test_rigs_and_workers_are_told_as_json(app, example):
     assert {"name", "condition", "beat_age_seconds", "job"} <= set(found["workers"][0])
     assert found["at"].endswith("+00:00")
     page = ask(app, "/workers.html").text
-    assert all(worker["name"] in page for worker in found["workers"])
+    assert all(worker["label"] in page for worker in found["workers"])
