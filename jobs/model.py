@@ -101,6 +101,7 @@ class Validity(StrEnum):
     INCONSISTENT = "inconsistent"
     EMPTY = "empty"
     DOUBTFUL = "doubtful"
+    TWIN = "twin"
 
 
 @dataclass(frozen=True)
@@ -246,7 +247,10 @@ class Arrival:
 
 @dataclass(frozen=True)
 class Measurement:
-    """One measured request. Times in milliseconds, rates in tokens per second."""
+    """One measured request. Times in milliseconds, rates in tokens per second.
+
+    `after` is what machine and card said right after it: memory in bytes, clocks, power.
+    """
 
     run: int
     warmup: bool
@@ -271,6 +275,8 @@ class Measurement:
     text_head: str = ""
     source: str = "timings"
     timings: Mapping[str, Any] = field(default_factory=dict)
+    after: Mapping[str, Any] = field(default_factory=dict)
+    scenario: str = ""
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ from sqlmodel import Session
 
 from jobs import clock, dispatch, health, planner, queue
 from jobs.db import reading, writing
-from jobs.dispatch import BenchWish
 from jobs.engines.registry import FAMILIES
 from jobs.errors import UsageError
 from jobs.health import Measured, Outcome
 from jobs.model import Blame, Kind, Lane, State
 from jobs.payloads import BenchPayload, HealthPayload
 from jobs.planner import JobRequest, Weights
+from jobs.planning.chains import BenchWish, Files, chain
 from jobs.rig_tables import GoldenRow, RigHealthRow
 from jobs.scenarios import SCENARIOS
 from jobs.station import Station
@@ -120,22 +120,21 @@ def _requests(session: Session, golden: GoldenRow, reason: str) -> list[JobReque
     engine = session.get_one(EngineRow, revision.engine_id)
     model = session.get_one(ModelFileRow, wanted.model_file_id)
     says = f"golden of {golden.rig}: {reason}"
-    weights = Weights(wanted.model_file_id, model.name, model.sha256)
-    fetch = planner.fetch_request(weights, lane=Lane.HEALTH, reason=says)
-    build = planner.build_request(
+    found = chain(
         dispatch.revision_value(engine, revision),
         wanted.revision_id,
         dispatch.target_for(engine, golden.rig),
+        Files(
+            _weights(model),
+            drafter=_beside(session, wanted.drafter_file_id),
+            projector=_beside(session, wanted.projector_file_id),
+        ),
+        _wish(wanted),
         lane=Lane.HEALTH,
         reason=says,
-    )
-    payload = HealthPayload(
-        **{
-            **wanted.model_dump(),
-            "build_identity": build.payload["build_identity"],
-            "golden_id": cast(int, golden.id),
-        }
-    )
+    ).requests
+    bench, before = found[-1], found[:-1]
+    payload = HealthPayload(**{**bench.payload, "golden_id": cast(int, golden.id)})
     run = JobRequest(
         kind=Kind.SMOKE,
         queue=f"{rigs.BENCH}{golden.rig}",
@@ -144,12 +143,12 @@ def _requests(session: Session, golden: GoldenRow, reason: str) -> list[JobReque
         ),
         title=f"golden of {golden.rig}: {engine.name} {revision.label} with {model.name}",
         payload=payload.model_dump(mode="json"),
-        needs=(fetch.identity, build.identity),
+        needs=tuple(each.identity for each in before),
         cause={"golden_id": golden.id},
         lane=Lane.HEALTH,
         reason=says,
     )
-    return [replace(each, source=HEALTH_SOURCE) for each in (fetch, build, run)]
+    return [replace(each, source=HEALTH_SOURCE) for each in (*before, run)]
 
 
 def _wanted(session: Session, golden: GoldenRow) -> BenchPayload:
@@ -163,24 +162,47 @@ def _wanted(session: Session, golden: GoldenRow) -> BenchPayload:
             advice="name a stack of another engine as [[golden]]",
         )
     scenario = SCENARIOS[stack.scenarios[0]]
-    wish = BenchWish(
-        rig=golden.rig,
-        scenario=scenario,
-        stack=stack.name,
-        context_tokens=int(stack.intent.get("context", 2048)),
-        runs=rigs.GOLDEN_RUNS,
-        boots=rigs.GOLDEN_BOOTS,
-        intent={key: value for key, value in stack.intent.items() if key != "context"},
-        flags=stack.flags,
-        env=stack.env,
-    )
-    chain = dispatch.bench_requests(
+    names = {"target": stack.target, "drafter": stack.drafter, "projector": stack.mmproj}
+    found = dispatch.bench_requests(
         engine,
         catalog.revision_named(session, engine, golden.revision),
-        catalog.model_named(session, stack.target),
-        wish,
+        {role: catalog.model_named(session, name) for role, name in names.items() if name},
+        BenchWish(
+            rig=golden.rig,
+            scenario=scenario,
+            stack=stack.name,
+            context_tokens=int(stack.intent.get("context", 2048)),
+            runs=rigs.GOLDEN_RUNS,
+            boots=rigs.GOLDEN_BOOTS,
+            intent={key: value for key, value in stack.intent.items() if key != "context"},
+            flags=stack.flags,
+            env=stack.env,
+        ),
         lane=Lane.HEALTH,
         reason="",
     )
-    golden.payload = dict(chain[-1].payload)
+    golden.payload = dict(found[-1].payload)
     return BenchPayload.model_validate(golden.payload)
+
+
+def _wish(wanted: BenchPayload) -> BenchWish:
+    """The same question again, of today's recipe."""
+    return BenchWish(
+        rig=wanted.rig,
+        scenario=SCENARIOS[wanted.scenario],
+        stack=wanted.stack,
+        context_tokens=wanted.context_tokens,
+        runs=wanted.runs,
+        boots=wanted.boots,
+        intent=wanted.intent,
+        flags=wanted.flags,
+        env=wanted.env,
+    )
+
+
+def _weights(row: ModelFileRow) -> Weights:
+    return Weights(cast(int, row.id), row.name, row.sha256)
+
+
+def _beside(session: Session, number: int | None) -> Weights | None:
+    return _weights(session.get_one(ModelFileRow, number)) if number else None

@@ -21,7 +21,7 @@ def wrong_golden(watch: WatchList, at: int, golden: GoldenEntry) -> Iterator[Pro
         return
     name = stacks[golden.stack].engine
     built = [b.rig for each in watch.engines if each.name == name for b in each.builds]
-    if golden.rig not in built:
+    if golden.rig not in built and name in {each.name for each in watch.engines}:
         advice = did_you_mean(golden.rig, built, none=f"give {name} an [[engine.build]] for it")
         yield Problem((*here, "rig"), f"{name} is not built for rig {golden.rig!r}", advice)
     if golden.decode_tps and golden.decode_tps[0] > golden.decode_tps[1]:

@@ -18,7 +18,8 @@ from jobs.station import Record, Station
 from jobs.stats import median
 from jobs.store import rigs
 from jobs.store.leases import Lease
-from workers.benching import first_text, gravest, measured, usable_runs
+from jobs.summing import gravest, usable_runs
+from workers.benching import first_text, measured
 from workers.errands import Errand
 from workers.host import environment_of, machine_facts
 
