@@ -50,7 +50,7 @@ LINES = [
     ("oom_runtime", "CUDA error: out of memory"),
     (
         "token_range",
-        "what():  vector::_M_range_check: __n (which is 1083360553) >= this->size() (which is 248320)",
+        "what():  vector::_M_range_check: __n (which is 1083360553) >= this->size()",
     ),
     (
         "oom_hidden",
