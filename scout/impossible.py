@@ -36,6 +36,7 @@ class Beside:
     watched: Mapping[str, str | None] = field(default_factory=dict)
     engines: frozenset[str] = frozenset()
     models: frozenset[str] = frozenset()
+    stacks: frozenset[str] = frozenset()
 
 
 def impossible(watch: WatchList, beside: Beside) -> Iterator[Problem]:
@@ -61,7 +62,7 @@ def impossible(watch: WatchList, beside: Beside) -> Iterator[Problem]:
     for at, stack in enumerate(watch.stacks):
         yield from _wrong_stack(engines, models, at, stack)
     for at, golden in enumerate(watch.goldens):
-        yield from wrong_golden(watch, at, golden)
+        yield from wrong_golden(watch, at, golden, beside.stacks)
     yield from wrong_rules(watch, engines=engines | beside.watched.keys())
 
 

@@ -128,14 +128,14 @@ def _further(data: Mapping[str, Any], watched: Mapping[str, str | None]) -> Iter
     """What is impossible among the entries that are sound, where others are not."""
     sound: dict[str, dict[int, BaseModel]] = {}
     names: dict[str, set[str]] = {}
-    for table in ("engine", "model", "models", "stack", "rig", "rule", "budget"):
+    for table in ("engine", "model", "models", "stack", "golden", "rig", "rule", "budget"):
         kept, listed = sound.setdefault(table, {}), data.get(table)
         for at, entry in enumerate(listed if isinstance(listed, list) else ()):
             with suppress(ValidationError):
                 kept[at] = _TABLES[(table,)].model_validate(entry)
             named = entry.get("name") if isinstance(entry, dict) else None
             names.setdefault(table, set()).update([named] if isinstance(named, str) else [])
-    beside = Beside(watched, frozenset(names.get("engine", ())), frozenset(names.get("model", ())))
+    beside = Beside(watched, *(frozenset(names.get(t, ())) for t in ("engine", "model", "stack")))
     entries = {table: tuple(kept.values()) for table, kept in sound.items()}
     places = {table: tuple(kept) for table, kept in sound.items()}
     for each in impossible(WatchList.model_construct(**_by_field(entries)), beside):

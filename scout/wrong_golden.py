@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from jobs.errors import did_you_mean
 from scout.problem import Problem
 from scout.watchlist import GoldenEntry, WatchList
 
 
-def wrong_golden(watch: WatchList, at: int, golden: GoldenEntry) -> Iterator[Problem]:
-    """An unknown stack, a second golden, a rig that it is not built for, a band upside down."""
+def wrong_golden(
+    watch: WatchList, at: int, golden: GoldenEntry, beside: Collection[str]
+) -> Iterator[Problem]:
+    """An unknown stack, a second golden, a rig that it is not built for, a band upside down.
+
+    `beside` are names of stacks that are wrong in another way.
+    """
     here = ("golden", at)
     stacks = {stack.name: stack for stack in watch.stacks}
     if golden.rig in [each.rig for each in watch.goldens[:at]]:
         yield Problem((*here, "rig"), f"a second golden of rig {golden.rig!r}", "keep one of them")
+    if golden.stack in beside and golden.stack not in stacks:
+        return
     if golden.stack not in stacks:
         advice = did_you_mean(golden.stack, stacks, none="add a [[stack]] of that name")
         yield Problem((*here, "stack"), f"unknown stack {golden.stack!r}", advice)
