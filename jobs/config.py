@@ -16,6 +16,7 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from jobs.addresses import fits_a_header
+from jobs.lifecycle import SOURCE_SHARE
 from jobs.model import RIG_NAME
 
 SOCKET_PATH_LIMIT = 100  # sun_path holds 108 bytes; the rest is room for a file name
@@ -89,6 +90,15 @@ class Settings(BaseSettings):
     min_free_bytes: int = Field(2_000_000_000, ge=0, description="disk that must stay free")
     quiet_seconds: float = Field(
         60.0, ge=0, description="how long a bench waits for a quiet machine before each start"
+    )
+    deaf_seconds: float = Field(
+        600.0, gt=0, description="how long due work waits unheard before its worker starts again"
+    )
+    source_share: float = Field(
+        SOURCE_SHARE,
+        gt=0,
+        le=1,
+        description="share of a queue's day after which a source lets others go first; 1: never",
     )
     max_attempts: int = Field(3, ge=1, description="losses after which a job is a dead letter")
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from jobs.errors import Permanent
-from jobs.model import Blame, State
+from jobs.model import Blame, Lane, State
 
 _ENDED = frozenset({State.QUEUED})
 
@@ -41,6 +42,9 @@ HELD = frozenset({State.LEASED, State.RUNNING})
 RETRY_DELAY = timedelta(seconds=30)  # long enough for a mirror or a disk to recover
 RETRY_DELAY_LIMIT = timedelta(hours=1)
 NO_SANDBOX = "no_sandbox"
+
+AGES_AFTER = timedelta(hours=24)  # a day in one lane is more than any night's rush takes
+SOURCE_SHARE = 0.5  # more than half of a queue is hogging it, however many ask
 
 
 def check_move(current: State, following: State) -> None:
@@ -77,3 +81,21 @@ def retry_delay(attempts: int) -> timedelta:
     """Doubles with each attempt up to an hour."""
     doublings = min(max(0, attempts - 1), 10)
     return min(RETRY_DELAY_LIMIT, RETRY_DELAY * float(2**doublings))
+
+
+def lane_above(lane: int) -> Lane | None:
+    """Where a job that waited too long moves; people and confirmations stay before it."""
+    if lane <= Lane.FRESH:
+        return None
+    return max(each for each in Lane if each < lane)
+
+
+def ages_at(lane: int, due_at: datetime) -> datetime | None:
+    """When a job that still waits moves up; None in the lanes that nothing moves up from."""
+    return due_at + AGES_AFTER if lane_above(lane) else None
+
+
+def over_share(used_seconds: Mapping[str, float], share: float) -> frozenset[str]:
+    """The sources that used more than `share` of all that was used."""
+    total = sum(used_seconds.values())
+    return frozenset(name for name, used in used_seconds.items() if used > share * total)

@@ -49,6 +49,11 @@ class Lane(IntEnum):
     RETEST = 40
     BACKFILL = 50
 
+    @property
+    def word(self) -> str:
+        """As people read it."""
+        return self.name.lower().replace("_", " ")
+
 
 class Blame(StrEnum):
     """Four outcomes that never mix; only the first counts against an engine."""

@@ -24,6 +24,7 @@ BY_HAND = "hand"
 class JobRequest:
     """A job somebody wants; `needs` are identities of requests that must succeed first.
 
+    Those of `after` must only have ended, in whatever way: a stage is counted, not awaited.
     `source` is who asks (`BY_HAND`, `engine:NAME`), `cause` the ids of what made it.
     Each step of `priority` is worth PRIORITY_STEP of waiting; the lane comes first.
     """
@@ -36,6 +37,7 @@ class JobRequest:
     payload: Mapping[str, Any]
     reason: str
     needs: tuple[str, ...] = field(default=())
+    after: tuple[str, ...] = ()
     source: str = ""
     cause: Mapping[str, Any] = field(default_factory=dict)
     priority: int = 0

@@ -19,7 +19,7 @@ from celery import Celery
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from jobs import clock, queue
+from jobs import clock, hearing, queue
 from jobs.config import Settings
 from jobs.control import Control
 from jobs.db import reading, writing
@@ -36,7 +36,7 @@ from jobs.errors import (
 )
 from jobs.lifecycle import Next
 from jobs.model import Blame, Kind, State
-from jobs.store import fleet, leases, work
+from jobs.store import fleet, leases, line, pauses
 from jobs.store.leases import Lease
 
 BENCH = "bench."
@@ -71,13 +71,14 @@ Handler = Callable[[Station, Lease, Control], Record]
 def serve(station: Station, queue_name: str, handlers: Mapping[Kind, Handler]) -> int:
     """Do what is due in a queue until nothing is, or this worker drains; how many jobs."""
     done = 0
-    while _serve_one(station, queue_name, handlers):
-        done += 1
+    with hearing.looking(station.settings.locks, queue_name):
+        while _serve_one(station, queue_name, handlers):
+            done += 1
     return done
 
 
 def _serve_one(station: Station, queue_name: str, handlers: Mapping[Kind, Handler]) -> bool:
-    if not _has_due(station, queue_name):
+    if not has_due(station, queue_name):
         return False
     alone = queue_name.startswith(BENCH)
     if not alone:
@@ -90,7 +91,13 @@ def _serve_one(station: Station, queue_name: str, handlers: Mapping[Kind, Handle
         with writing(station.database) as session:
             if fleet.is_draining(session, station.name):
                 return False
-            held = leases.lease(session, queue_name, station.name, clock.now())
+            held = leases.lease(
+                session,
+                queue_name,
+                station.name,
+                clock.now(),
+                share=station.settings.source_share,
+            )
         if held is None:
             return False
         with structlog.contextvars.bound_contextvars(job_id=held.job_id, fence=held.fence):
@@ -113,7 +120,7 @@ def _let_benches_take_their_turn(station: Station) -> None:
     while time.monotonic() < deadline:
         with reading(station.database) as session:
             served = {worker.queue for worker in fleet.workers(session)}
-            due = work.due_queues(session, clock.now())
+            due = line.due_queues(session, clock.now(), most=1)
         if not any(name.startswith(BENCH) and name in served for name in due):
             return
         time.sleep(LOCK_POLL_SECONDS)
@@ -124,14 +131,17 @@ def _is_draining(station: Station) -> bool:
         return fleet.is_draining(session, station.name)
 
 
-def _has_due(station: Station, queue_name: str) -> bool:
+def has_due(station: Station, queue_name: str) -> bool:
+    """Whether this queue is open and something of it is due."""
     with reading(station.database) as session:
-        return queue_name in work.due_queues(session, clock.now())
+        now = clock.now()
+        waits = line.due_in(session, queue_name, now, most=1)
+        return waits > 0 and queue_name not in pauses.paused_queues(session, now)
 
 
 def _ring_for_due(station: Station) -> None:
     with reading(station.database) as session:
-        due = work.due_queues(session, clock.now())
+        due = line.due_queues(session, clock.now(), most=1)
     for name in due:
         queue.ring(station.app, name)
 

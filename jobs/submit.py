@@ -167,7 +167,12 @@ def submit_publish(desk: Desk) -> Submitted:
 
 def ring_for(settings: Settings, database: Engine, jobs: Iterable[JobRow]) -> list[str]:
     """Ring the jobs' queues where a living worker serves them; the queues that nobody serves."""
-    wanted = {job.queue for job in jobs}
+    return ring_queues(settings, database, [job.queue for job in jobs])
+
+
+def ring_queues(settings: Settings, database: Engine, queues: Iterable[str]) -> list[str]:
+    """The same for queues."""
+    wanted = set(queues)
     silent = clock.now() - timedelta(seconds=settings.lease_seconds)
     with reading(database) as session:
         served = {worker.queue for worker in fleet.workers(session) if worker.beat_at > silent}

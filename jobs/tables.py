@@ -11,6 +11,20 @@ from sqlmodel import Field, SQLModel
 from jobs.columns import json_or_nothing, json_value, large, moment
 
 LIVE = "state in ('queued', 'blocked', 'leased', 'running')"
+HELD = "state in ('leased', 'running')"
+IN_LINE = "state = 'queued' AND NOT put_off"
+PUT_OFF = "state = 'queued' AND put_off"
+BLOCKED = "state = 'blocked'"
+AGES = "state = 'queued' AND ages_at IS NOT NULL"
+BROKEN = "state in ('failed', 'dead')"
+ENDED = "finished_at IS NOT NULL"
+EXPIRES = "state in ('queued', 'blocked') AND expires_at IS NOT NULL"
+
+
+def _index_where(name: str, condition: str, *columns: str, unique: bool = False) -> Index:
+    """An index over the rows that a condition names; a query finds it by the same words."""
+    where = text(condition)
+    return Index(name, *columns, unique=unique, sqlite_where=where, postgresql_where=where)
 
 
 class EngineRow(SQLModel, table=True):
@@ -136,22 +150,29 @@ class JobRow(SQLModel, table=True):
     """A job: the truth about what is to be done and who holds it.
 
     Within a lane the earlier `turn_at` goes first. `source` is who asked, `cause` what made it:
-    ids of an event, a rule, a negative or another job.
+    ids of an event, a rule, a negative or another job. `put_off` rows stand outside the line until
+    `due_at`; at `ages_at` a row that still waits moves up a lane.
     """
 
     __tablename__ = "job"
     __table_args__ = (
-        Index(
-            "ux_job_live_identity",
-            "identity",
-            unique=True,
-            sqlite_where=text(LIVE),
-            postgresql_where=text(LIVE),
+        _index_where("ux_job_live_identity", LIVE, "identity", unique=True),
+        Index("ix_job_identity", "identity"),
+        _index_where(
+            "ix_job_line", IN_LINE, "queue", "lane", "turn_at", "id", "due_at", "estimate_seconds"
         ),
-        Index("ix_job_due", "queue", "state", "lane", "due_at"),
+        _index_where("ix_job_source", IN_LINE, "queue", "lane", "source", "turn_at", "id"),
+        _index_where("ix_job_put_off", PUT_OFF, "queue", "due_at"),
+        _index_where("ix_job_held", HELD, "beat_at"),
+        _index_where("ix_job_blocked", BLOCKED, "blocked_by", "queue"),
+        _index_where("ix_job_ages", AGES, "ages_at"),
+        _index_where("ix_job_expires", EXPIRES, "expires_at"),
+        _index_where("ix_job_broken", BROKEN, "finished_at", "id"),
+        _index_where("ix_job_ended", ENDED, "finished_at", "id"),
+        _index_where("ix_job_past", ENDED, "queue", "finished_at"),
     )
     id: int | None = Field(default=None, primary_key=True)
-    kind: str = Field(index=True)
+    kind: str
     queue: str
     state: str
     lane: int
@@ -165,6 +186,8 @@ class JobRow(SQLModel, table=True):
     created_at: datetime = moment()
     due_at: datetime = moment()
     turn_at: datetime = moment()
+    put_off: bool = False
+    ages_at: datetime | None = moment(default=None)
     expires_at: datetime | None = moment(default=None)
     started_at: datetime | None = moment(default=None)
     finished_at: datetime | None = moment(default=None)
@@ -181,12 +204,48 @@ class JobRow(SQLModel, table=True):
     progress: dict[str, Any] = json_value()
 
 
+class AttemptRow(SQLModel, table=True):
+    """One lease of a job that is over: who held it, for how long, and what came of it."""
+
+    __tablename__ = "attempt"
+    job_id: int = Field(foreign_key="job.id", primary_key=True)
+    fence: int = Field(primary_key=True)
+    number: int
+    worker: str
+    started_at: datetime = moment()
+    ended_at: datetime = moment()
+    outcome: str
+    failure_class: str | None = None
+    message: str = ""
+
+
+class UseRow(SQLModel, table=True):
+    """What the attempts of one source that ended within one hour took of a queue."""
+
+    __tablename__ = "queue_use"
+    queue: str = Field(primary_key=True)
+    hour: datetime = moment(primary_key=True)
+    source: str = Field(primary_key=True)
+    seconds: float = 0.0
+
+
 class JobNeedRow(SQLModel, table=True):
-    """`job_id` may only start when `needs_id` has succeeded."""
+    """`job_id` may only start when `needs_id` has succeeded; `settled`: ended in whatever way."""
 
     __tablename__ = "job_need"
     job_id: int = Field(foreign_key="job.id", primary_key=True)
     needs_id: int = Field(foreign_key="job.id", primary_key=True, index=True)
+    settled: bool = False
+
+
+class PauseRow(SQLModel, table=True):
+    """A queue of which nothing is leased; an empty `until` lasts until somebody resumes it."""
+
+    __tablename__ = "pause"
+    queue: str = Field(primary_key=True)
+    reason: str = ""
+    since: datetime = moment()
+    until: datetime | None = moment(default=None)
 
 
 class BuildRow(SQLModel, table=True):

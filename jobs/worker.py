@@ -9,18 +9,20 @@ import os
 import signal
 import socket
 import threading
+import time
 from typing import Any
 
 import structlog
 from celery.signals import worker_process_init, worker_ready, worker_shutting_down
 
-from jobs import clock, queue
+from jobs import clock, hearing, queue
 from jobs.config import Settings
-from jobs.db import open_database, writing
+from jobs.db import open_database, reading, writing
 from jobs.errors import UsageError
+from jobs.hearing import Ear
 from jobs.model import RIG_NAME
-from jobs.station import BENCH, Station
-from jobs.store import fleet, leases, work
+from jobs.station import BENCH, Station, has_due
+from jobs.store import fleet, leases, line
 from jobs.tables import WorkerRow
 
 QUEUES = ("scout", "build", "publish")
@@ -126,10 +128,12 @@ def _listen(station: Station, queue_name: str) -> None:
                     beat_at=now,
                 ),
             )
-            due = work.due_queues(session, now)
+            due = line.due_queues(session, now, most=1)
         if queue_name in due:
             queue.ring(station.app, queue_name)
-        beat = threading.Thread(target=_beat, args=(station,), name="worker-beat", daemon=True)
+        beat = threading.Thread(
+            target=_beat, args=(station, queue_name), name="worker-beat", daemon=True
+        )
         beat.start()
 
     def drain(**_: Any) -> None:
@@ -141,14 +145,34 @@ def _listen(station: Station, queue_name: str) -> None:
     worker_process_init.connect(_die_with_parent, weak=False)
 
 
-def _beat(station: Station) -> None:
+def _beat(station: Station, queue_name: str) -> None:
     pause = threading.Event()
+    ear = Ear(station.settings.deaf_seconds)
     while not pause.wait(station.settings.heartbeat_seconds):
         try:
             with writing(station.database) as session:
                 fleet.worker_beat(session, station.name, clock.now())
+            if _hears_nothing(station, queue_name, ear):
+                _start_again(station, queue_name)
         except Exception as fault:
             log.warning("worker heartbeat failed", cause=str(fault))
+
+
+def _hears_nothing(station: Station, queue_name: str, ear: Ear) -> bool:
+    """A connection to the broker can be dead and look alive: then work is due and nobody looks."""
+    with reading(station.database) as session:
+        draining = fleet.is_draining(session, station.name)
+    waits = not draining and has_due(station, queue_name)
+    found = hearing.heard(station.settings.locks, queue_name)
+    return ear.is_deaf(found, waits=waits, at_seconds=time.monotonic())
+
+
+def _start_again(station: Station, queue_name: str) -> None:
+    """End this process, which does nothing; whoever started it starts it anew."""
+    log.error("doorbell unheard, the worker starts again", queue=queue_name)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(station.settings.drain_seconds)
+    os._exit(1)
 
 
 def _die_with_parent(**_: Any) -> None:

@@ -11,7 +11,8 @@ from jobs import clock, queue
 from jobs.config import Settings
 from jobs.db import reading
 from jobs.station import Station, reap
-from jobs.store import fleet, work
+from jobs.store import fleet, line
+from jobs.upkeep import keep_line
 from jobs.worker import open_station
 from scout.rounds import SCHEDULE, candidates_round, watch_round
 
@@ -55,9 +56,10 @@ def candidates() -> None:
 
 @shared_task(name="scout.sweep", ignore_result=True)
 def sweep() -> None:
-    """Take silent jobs back and ring for what is due and unheard."""
+    """Take silent jobs back, keep the line in order, ring for what is due and unheard."""
     station = _station()
     reap(station)
+    keep_line(station)
     with reading(station.database) as session:
-        due = work.due_queues(session, clock.now())
+        due = line.due_queues(session, clock.now(), most=queue.MOST_RINGS)
     queue.sweep(station.app, due)

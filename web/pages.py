@@ -10,6 +10,7 @@ from typing import Any
 from jobs import compare, stats
 from jobs.model import State
 from jobs.scenarios import SCENARIOS
+from jobs.store.reasons import Why
 from jobs.store.shown import Entry, Front, Queue, ResultDetail, ShownEngine, ShownJob
 from web import figure, reproduce, words
 from web.ranking import Board, Ranked
@@ -156,13 +157,19 @@ def queue(found: Queue, *, now: datetime, silent_seconds: float) -> Page:
     )
 
 
-def job(found: ShownJob, log: LogTail | None) -> Page:
+def job(found: ShownJob, log: LogTail | None, explained: Why | None = None) -> Page:
     """One job: where it stands, why, and the end of its log."""
     return Page(
         f"jobs/{found.id}.html",
         "job.html",
         f"Job {found.id}",
-        {"job": found, "log": log, "why": why(found), "live": State(found.state) in LIVE},
+        {
+            "job": found,
+            "log": log,
+            "why": why(found),
+            "live": State(found.state) in LIVE,
+            "explained": explained,
+        },
     )
 
 

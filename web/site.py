@@ -14,7 +14,9 @@ from pathlib import Path
 from sqlmodel import Session
 
 from jobs.config import Settings
-from jobs.store import board, chains, overview
+from jobs.lifecycle import SOURCE_SHARE
+from jobs.model import State
+from jobs.store import board, chains, overview, reasons
 from web import fit_site, fork_pages, pages
 from web.fit_wish import Asked
 from web.logs import tail
@@ -34,6 +36,7 @@ class Site:
     clean: Callable[[str], str]
     silent_seconds: float
     tells_apart: TellsApart = boots_apart
+    share: float = SOURCE_SHARE
 
     def boards(self, session: Session) -> tuple[Board, ...]:
         """The leaderboard, group by group."""
@@ -49,12 +52,12 @@ class Site:
         """
         match path:
             case "index.html":
-                front, queue = overview.front(session), overview.queue(session)
+                front, queue = overview.front(session), overview.queue(session, now=now)
                 return pages.index(front, self.boards(session), queue, now=now)
             case "leaderboard.html":
                 return pages.leaderboard(self.boards(session), now=now)
             case "queue.html":
-                found = overview.queue(session)
+                found = overview.queue(session, now=now)
                 return pages.queue(found, now=now, silent_seconds=self.silent_seconds)
             case "engines.html":
                 return pages.engines(overview.engines(session))
@@ -71,8 +74,12 @@ class Site:
             fork = chains.fork(session, int(wanted[1]))
             return fork_pages.fork(fork, now=now) if fork else None
         if wanted := _JOB.fullmatch(path):
-            job = overview.job(session, int(wanted[1]))
-            return pages.job(job, tail(self.log_of(job.id))) if job else None
+            job = overview.job(session, int(wanted[1]), now=now)
+            if job is None:
+                return None
+            done = job.state == State.SUCCEEDED
+            explained = None if done else reasons.find(session, job.id, now, share=self.share)
+            return pages.job(job, tail(self.log_of(job.id)), explained)
         return None
 
     def paths(self, session: Session) -> Iterator[str]:
@@ -97,6 +104,7 @@ def site_of(settings: Settings) -> Site:
         log_of=settings.job_log,
         clean=partial(redact, roots=roots, names=(_user(), socket.gethostname())),
         silent_seconds=settings.lease_seconds,
+        share=settings.source_share,
     )
 
 

@@ -12,7 +12,7 @@ from rich.text import Text
 from sqlalchemy.exc import DBAPIError
 
 from jobs import log
-from jobs.cli import run, work
+from jobs.cli import listing, queues, run, work
 from jobs.config import ENV_PREFIX
 from jobs.errors import ScoutError
 from jobs.terminal import printable
@@ -30,9 +30,10 @@ def build_app(wanted: str = "") -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_options)
-    app.add_typer(run.app)
-    app.add_typer(work.app)
-    if wanted not in _names(run.app) | _names(work.app):
+    ours = (run.app, work.app, listing.app, queues.app)
+    for each in ours:
+        app.add_typer(each)
+    if wanted not in set().union(*map(_names, ours)):
         for entry in sorted(entry_points(group=COMMAND_GROUP), key=lambda entry: entry.name):
             app.add_typer(entry.load())
     return app

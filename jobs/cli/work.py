@@ -1,31 +1,26 @@
-"""Commands about jobs: submit, list, show, cancel, retry, follow the log."""
+"""Commands that change jobs or follow them: submit, cancel, retry, the log."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
-from typing import Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
-from rich.text import Text
 
 from jobs import clock, submit
+from jobs.cli.listing import job_json
 from jobs.cli.log_reading import LogReader
 from jobs.config import Settings
 from jobs.db import open_database, reading, writing
-from jobs.demo import note_of
 from jobs.dispatch import scenario_named
 from jobs.lifecycle import LIVE
 from jobs.model import State
 from jobs.scenarios import DEFAULT_SCENARIO
 from jobs.store import work as store
 from jobs.submit import Desk, Submitted
-from jobs.tables import JobRow
 from jobs.terminal import json_text, printable
 
 app = typer.Typer()
@@ -35,7 +30,6 @@ submit_app = typer.Typer(
 app.add_typer(submit_app, name="submit")
 
 FOLLOW_SECONDS = 0.3
-NOTHING_WAITS = "no job is waiting; `--all` lists the ended ones"
 JSON_OPTION = typer.Option(False, "--json", help="print JSON")
 
 
@@ -137,7 +131,7 @@ def _report(
 ) -> None:
     unserved = submit.ring_for(settings, open_database(settings), done.jobs)
     if as_json:
-        _print_json([_as_json(job) for job in done.jobs])
+        typer.echo(json_text([job_json(job) for job in done.jobs]))
         return
     for job in done.jobs:
         typer.echo(f"job {job.id}: {printable(job.title)} ({job.state})")
@@ -149,70 +143,6 @@ def _report(
 def _say_unserved(queues: Sequence[str]) -> None:
     if queues:
         typer.echo(f"nobody serves {', '.join(queues)} now; `forkscout up` starts the workers")
-
-
-@app.command("jobs")
-def list_jobs(
-    everything: bool = typer.Option(False, "--all", help="ended jobs too"),
-    limit: int = typer.Option(50, min=1, max=1000, help="how many at most"),
-    as_json: bool = JSON_OPTION,
-) -> None:
-    """List jobs in the order they are served.
-
-    Example: `forkscout jobs --all`
-    """
-    with reading(open_database(Settings())) as session:
-        states = () if everything else tuple(LIVE)
-        rows = store.jobs(session, states=states, limit=limit)
-    if as_json:
-        _print_json([_as_json(row) for row in rows])
-        return
-    if not rows:
-        typer.echo("there is no job yet" if everything else NOTHING_WAITS)
-        return
-    table = Table(box=None, pad_edge=False)
-    for name in ("job", "state", "what", "attempt", "note"):
-        table.add_column(name, overflow="fold")
-    for row in rows:
-        title, note = printable(row.title), printable(_note(row))
-        table.add_row(str(row.id), row.state, Text(title), str(row.attempts), Text(note))
-    Console(soft_wrap=False).print(table)
-
-
-@app.command()
-def show(job: int = typer.Argument(help="number of the job"), as_json: bool = JSON_OPTION) -> None:
-    """Show one job: state, why, attempts, what went wrong.
-
-    Example: `forkscout show 7`
-    """
-    with reading(open_database(Settings())) as session:
-        row = store.job(session, job)
-        needs = [f"{need.id} ({need.state})" for need in store.needs_of(session, job)]
-    if as_json:
-        _print_json({**_as_json(row), "payload": row.payload, "needs": needs})
-        return
-    facts = {
-        "state": row.state,
-        "what": row.title,
-        "why": row.reason,
-        "needs jobs": ", ".join(needs),
-        "attempts": row.attempts,
-        "held by": row.leased_by,
-        "queued": row.created_at,
-        "started": row.started_at,
-        "ended": row.finished_at,
-        "note": _note(row),
-        "next": row.advice,
-    }
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column()
-    table.add_column(overflow="fold")
-    for name, value in facts.items():
-        if value not in (None, ""):
-            shown = f"{value:%Y-%m-%d %H:%M:%S} UTC" if isinstance(value, datetime) else str(value)
-            table.add_row(Text(name, style="bold"), Text(printable(shown)))
-    Console().print(f"job {row.id}", style="bold")
-    Console().print(table)
 
 
 @app.command()
@@ -270,20 +200,3 @@ def logs(
         time.sleep(FOLLOW_SECONDS)
     if shown is None:
         typer.echo(f"job {job} has no log yet", err=True)
-
-
-def _note(row: JobRow) -> str:
-    if row.state == State.RUNNING and row.progress:
-        return note_of(row)
-    cause = f"[{row.failure_class}] " if row.failure_class else ""
-    if row.blocked_by and not row.message:
-        return f"waits for {row.blocked_by.replace(':', ' ')}"
-    return f"{cause}{row.message}"
-
-
-def _as_json(row: JobRow) -> dict[str, Any]:
-    return row.model_dump(exclude={"payload", "identity"})
-
-
-def _print_json(value: object) -> None:
-    typer.echo(json_text(value))

@@ -26,11 +26,11 @@ def worker_beat(session: Session, name: str, now: datetime) -> None:
         session.add(row)
 
 
-def drain(session: Session, name: str) -> None:
-    """The worker takes no new job and gives its running one back."""
+def drain(session: Session, name: str, *, draining: bool = True) -> None:
+    """The worker takes no new job and gives its running one back; or takes jobs again."""
     row = session.get(WorkerRow, name)
     if row is not None:
-        row.draining = True
+        row.draining = draining
         session.add(row)
 
 

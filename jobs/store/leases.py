@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, cast
 
-from sqlalchemy import update
+from sqlalchemy import text, update
 from sqlmodel import Session, col, select
 
 from jobs import lifecycle
@@ -15,9 +15,13 @@ from jobs.dialect import wire
 from jobs.errors import JobFailure, StaleLease
 from jobs.lifecycle import Next
 from jobs.model import Blame, Kind, State
-from jobs.store.work import HELD, refresh_dependents, take_turn
-from jobs.tables import JobRow, WorkerRow
+from jobs.store import line, usage
+from jobs.store.needs import refresh_dependents
+from jobs.store.work import HELD, take_turn
+from jobs.tables import HELD as HELD_ROWS
+from jobs.tables import AttemptRow, JobRow, WorkerRow
 
+IS_HELD = text(HELD_ROWS)
 MESSAGE_CHARS = 4000
 """What is kept of a failure's words; the log holds the rest."""
 
@@ -46,19 +50,20 @@ class Orders:
     stop: str = ""
 
 
-def lease(session: Session, queue: str, worker: str, now: datetime) -> Lease | None:
-    """Take the due job that is served next in `queue`; None where nothing waits.
+def lease(
+    session: Session,
+    queue: str,
+    worker: str,
+    now: datetime,
+    *,
+    share: float = lifecycle.SOURCE_SHARE,
+) -> Lease | None:
+    """Take the due job that is served next in `queue`; None where nothing waits or it is paused.
 
-    The attempt is counted before any work starts, so that a crash leaves its trace.
+    The attempt is counted before any work starts, so that a crash leaves its trace. `share` is
+    what one source may use of the queue before others that wait beside it go first.
     """
-    query = (
-        select(JobRow)
-        .where(JobRow.queue == queue, JobRow.state == State.QUEUED.value, JobRow.due_at <= now)
-        .order_by(col(JobRow.lane), col(JobRow.turn_at), col(JobRow.id))
-        .limit(1)
-        .with_for_update(skip_locked=True)
-    )
-    row = session.exec(query).first()
+    row = line.take_first(session, queue, now, share=share)
     if row is None:
         return None
     row.state = State.LEASED.value
@@ -156,9 +161,8 @@ def fail(session: Session, held: Lease, failure: JobFailure, now: datetime, *, l
     if following.state is State.QUEUED:
         _requeue(session, row, now, message, wait=following.delay)
     elif following.state is State.BLOCKED:
+        _let_go(session, row, State.BLOCKED, now, message)
         row.blocked_by, row.attempts = failure.failure_class, row.attempts - 1
-        _let_go(row, State.BLOCKED, message)
-        session.add(row)
     else:
         _end(session, row, following.state, now, message)
     return following
@@ -182,19 +186,21 @@ def release(
     """Give the job back unfinished, due again after `wait`; the attempt does not count."""
     take_turn(session)
     row = _held(session, held)
-    row.attempts -= 1
     _requeue(session, row, now, wire.plain(message)[:MESSAGE_CHARS], wait=wait)
+    row.attempts -= 1
 
 
 def reap(session: Session, now: datetime, *, silence: timedelta, limit: int) -> list[int]:
     """Take back the jobs whose holder fell silent; their numbers."""
+    silent = select(JobRow.id).where(IS_HELD, col(JobRow.beat_at) < now - silence)
+    if session.exec(silent.limit(1)).first() is None:
+        return []
     take_turn(session)
-    query = (
+    rows = session.exec(
         select(JobRow)
-        .where(col(JobRow.state).in_(HELD), col(JobRow.beat_at) < now - silence)
+        .where(IS_HELD, col(JobRow.beat_at) < now - silence)
         .with_for_update(skip_locked=True)
-    )
-    rows = session.exec(query).all()
+    ).all()
     for row in rows:
         _lose(session, row, now, f"worker {row.leased_by} fell silent", limit=limit)
     return [cast(int, row.id) for row in rows]
@@ -203,7 +209,7 @@ def reap(session: Session, now: datetime, *, silence: timedelta, limit: int) -> 
 def take_back(session: Session, worker: str, now: datetime, *, limit: int) -> list[int]:
     """Reap at once what an earlier life of this worker still holds; a worker does one job."""
     take_turn(session)
-    query = select(JobRow).where(col(JobRow.state).in_(HELD), JobRow.leased_by == worker)
+    query = select(JobRow).where(IS_HELD, JobRow.leased_by == worker)
     rows = session.exec(query.with_for_update()).all()
     for row in rows:
         _lose(session, row, now, f"worker {worker} died", limit=limit)
@@ -220,9 +226,26 @@ def _lose(session: Session, row: JobRow, now: datetime, message: str, *, limit: 
         _requeue(session, row, now, message)
 
 
-def _let_go(row: JobRow, state: State, message: str) -> None:
+def _let_go(session: Session, row: JobRow, state: State, now: datetime, message: str) -> None:
+    """End the lease, and write down what it was."""
     lifecycle.check_move(State(row.state), state)
+    started = row.started_at or now
+    usage.count(session, row, (now - started).total_seconds(), now)
+    session.add(
+        AttemptRow(
+            job_id=cast(int, row.id),
+            fence=row.fence,
+            number=row.attempts,
+            worker=row.leased_by or "",
+            started_at=started,
+            ended_at=now,
+            outcome=state.value,
+            failure_class=row.failure_class,
+            message=message,
+        )
+    )
     row.state, row.leased_by, row.beat_at, row.message = state.value, None, None, message
+    session.add(row)
 
 
 def _requeue(
@@ -236,13 +259,13 @@ def _requeue(
     if row.cancel_requested:
         _end(session, row, State.CANCELLED, now, message)
         return
-    _let_go(row, State.QUEUED, message)
-    row.due_at = now + wait
+    _let_go(session, row, State.QUEUED, now, message)
+    row.due_at, row.put_off = now + wait, wait > timedelta(0)
+    row.ages_at = lifecycle.ages_at(row.lane, row.due_at)
     session.add(row)
 
 
 def _end(session: Session, row: JobRow, state: State, now: datetime, message: str) -> None:
-    _let_go(row, state, message)
+    _let_go(session, row, state, now, message)
     row.finished_at, row.blocked_by = now, None
-    session.add(row)
     refresh_dependents(session, row)

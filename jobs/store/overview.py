@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 
-from sqlalchemy import ColumnElement, func, literal, tuple_
+from sqlalchemy import ColumnElement, TextClause, func, text
 from sqlmodel import Session, SQLModel, col, select
 
-from jobs.columns import UtcDateTime
-from jobs.model import Kind, State
+from jobs.lifecycle import LIVE
+from jobs.model import Kind
 from jobs.sightings import RepositoryRow
+from jobs.store import line, pauses
 from jobs.store.board import newest_entries
+from jobs.store.expectations import Expectations
 from jobs.store.refs import repositories_of_engines
 from jobs.store.shown import (
     Front,
@@ -20,52 +22,49 @@ from jobs.store.shown import (
     ShownEngine,
     ShownEvent,
     ShownJob,
+    ShownPause,
     ShownRevision,
     ShownWorker,
 )
+from jobs.store.shown_jobs import expected, shown_jobs
 from jobs.store.source_health import outlook
 from jobs.tables import (
+    BLOCKED,
+    ENDED,
     BuildRow,
     EngineRow,
     EventRow,
-    JobNeedRow,
     JobRow,
     ResultRow,
     RevisionRow,
     WorkerRow,
 )
+from jobs.tables import BROKEN as BROKEN_ROWS
 
-LIVE = (State.QUEUED, State.BLOCKED, State.LEASED, State.RUNNING)
-BROKEN = (State.FAILED, State.DEAD)
-ENDED_LAST = (
-    func.coalesce(JobRow.finished_at, JobRow.created_at).desc(),
-    col(JobRow.id).desc(),
-)
+BROKEN = text(BROKEN_ROWS)
+ENDED_LAST = (col(JobRow.finished_at).desc(), col(JobRow.id).desc())
 
 
-def queue(session: Session, *, waiting: int = 200, ended: int = 25) -> Queue:
+def queue(session: Session, *, now: datetime, waiting: int = 200, ended: int = 25) -> Queue:
     """Live jobs in serving order, each with its place in its own queue, and what ended last."""
-    served = select(JobRow).order_by(col(JobRow.lane), col(JobRow.turn_at), col(JobRow.id))
-    queued = session.exec(served.where(JobRow.state == State.QUEUED).limit(waiting)).all()
-    held = session.exec(
-        served.where(col(JobRow.state).in_((State.BLOCKED, State.LEASED, State.RUNNING)))
-    ).all()
-    past = session.exec(
-        select(JobRow).where(col(JobRow.state).not_in(LIVE)).order_by(*ENDED_LAST).limit(ended)
-    ).all()
-    shown = _shown(session, [*queued, *held, *past])
-    places: Counter[str] = Counter()
-    in_line = []
-    for job in shown[: len(queued)]:
-        places[job.queue] += 1
-        in_line.append(replace(job, position=places[job.queue]))
+    held = line.held_rows(session)
+    blocked = line.blocked_rows(session, most=waiting)
+    past = session.exec(select(JobRow).where(text(ENDED)).order_by(*ENDED_LAST).limit(ended)).all()
+    in_line = line.heads(session, most=waiting)
+    later = line.put_off_rows(session, most=waiting - len(in_line))
+    rows = [*in_line, *later, *held, *blocked]
+    shown = {job.id: job for job in shown_jobs(session, [*rows, *past])}
+    for found in Expectations(session, now).in_order(rows):
+        shown[found.job_id] = expected(shown[found.job_id], found, now)
     workers = session.exec(select(WorkerRow).order_by(WorkerRow.queue, WorkerRow.name))
     return Queue(
-        running=tuple(job for job in shown if job.state in (State.LEASED, State.RUNNING)),
-        waiting=tuple(in_line),
-        waiting_total=_count(session, JobRow, col(JobRow.state) == State.QUEUED),
-        blocked=tuple(job for job in shown if job.state == State.BLOCKED),
-        ended=tuple(job for job in shown if job.state not in LIVE),
+        running=_pick(shown, held),
+        waiting=_pick(shown, [*in_line, *later]),
+        waiting_total=_count(session, JobRow, line.STANDS)
+        + _count(session, JobRow, line.WAITS_FOR_ITS_TIME),
+        blocked=_pick(shown, blocked),
+        blocked_total=_count(session, JobRow, text(BLOCKED)),
+        ended=_pick(shown, past),
         workers=tuple(
             ShownWorker(
                 name=row.name,
@@ -76,33 +75,33 @@ def queue(session: Session, *, waiting: int = 200, ended: int = 25) -> Queue:
             )
             for row in workers
         ),
+        pauses=tuple(
+            ShownPause(row.queue, row.reason, row.since, row.until)
+            for row in pauses.pauses(session, now).values()
+        ),
         outlook=outlook(session),
     )
+
+
+def _pick(shown: Mapping[int, ShownJob], rows: Iterable[JobRow]) -> tuple[ShownJob, ...]:
+    return tuple(shown[row.id or 0] for row in rows)
 
 
 def jobs(session: Session, *, limit: int) -> tuple[ShownJob, ...]:
     """The jobs made last, newest first."""
     newest = select(JobRow).order_by(col(JobRow.id).desc()).limit(limit)
-    return _shown(session, session.exec(newest).all())
+    return shown_jobs(session, session.exec(newest).all())
 
 
-def job(session: Session, job_id: int) -> ShownJob | None:
-    """One job, or None; a queued one knows its place."""
+def job(session: Session, job_id: int, *, now: datetime) -> ShownJob | None:
+    """One job, or None; one that stands in line knows its place."""
     row = session.get(JobRow, job_id)
     if row is None:
         return None
-    shown = _shown(session, [row])[0]
-    if row.state != State.QUEUED:
+    shown = shown_jobs(session, [row])[0]
+    if row.state not in LIVE:
         return shown
-    earlier = _count(
-        session,
-        JobRow,
-        col(JobRow.state) == State.QUEUED,
-        col(JobRow.queue) == row.queue,
-        tuple_(col(JobRow.lane), col(JobRow.turn_at), col(JobRow.id))
-        < tuple_(literal(row.lane), literal(row.turn_at, type_=UtcDateTime()), literal(row.id)),
-    )
-    return replace(shown, position=earlier + 1)
+    return expected(shown, Expectations(session, now).alone(row), now)
 
 
 def job_ids(session: Session) -> tuple[int, ...]:
@@ -178,7 +177,7 @@ def front(session: Session, *, limit: int = 8) -> Front:
     )
     failures = session.exec(
         select(JobRow)
-        .where(col(JobRow.state).in_(BROKEN), col(JobRow.kind) != Kind.PUBLISH)
+        .where(BROKEN, col(JobRow.kind) != Kind.PUBLISH)
         .order_by(*ENDED_LAST)
         .limit(limit)
     ).all()
@@ -194,7 +193,7 @@ def front(session: Session, *, limit: int = 8) -> Front:
             for row, name in events
         ),
         results=newest_entries(session, limit=limit),
-        failures=_shown(session, failures),
+        failures=shown_jobs(session, failures),
         engines=_count(session, EngineRow),
         revisions=_count(session, RevisionRow),
         builds=_count(session, BuildRow),
@@ -207,37 +206,7 @@ def _fork_id(engine_id: int | None, places: Mapping[int, RepositoryRow]) -> int 
     return place.id if place else None
 
 
-def _count(session: Session, table: type[SQLModel], *where: ColumnElement[bool]) -> int:
+def _count(
+    session: Session, table: type[SQLModel], *where: ColumnElement[bool] | TextClause
+) -> int:
     return session.exec(select(func.count()).select_from(table).where(*where)).one()
-
-
-def _shown(session: Session, rows: Sequence[JobRow]) -> tuple[ShownJob, ...]:
-    ids = [row.id for row in rows]
-    needs = _needs(session, ids)
-    results = dict(
-        session.exec(
-            select(ResultRow.job_id, ResultRow.id).where(col(ResultRow.job_id).in_(ids))
-        ).all()
-    )
-    return tuple(
-        ShownJob(
-            **row.model_dump(exclude={"id", "payload", "fence"}),
-            id=row.id or 0,
-            waits_for=needs.get(row.id or 0, ()),
-            result_id=results.get(row.id or 0),
-        )
-        for row in rows
-    )
-
-
-def _needs(session: Session, ids: Iterable[int | None]) -> dict[int, tuple[int, ...]]:
-    """Which jobs each of these still waits for."""
-    needs: dict[int, list[int]] = defaultdict(list)
-    for job_id, needs_id in session.exec(
-        select(JobNeedRow.job_id, JobNeedRow.needs_id)
-        .join(JobRow, col(JobRow.id) == JobNeedRow.needs_id)
-        .where(col(JobNeedRow.job_id).in_(ids), col(JobRow.state) != State.SUCCEEDED)
-        .order_by(col(JobNeedRow.needs_id))
-    ):
-        needs[job_id].append(needs_id)
-    return {job_id: tuple(found) for job_id, found in needs.items()}

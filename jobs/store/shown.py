@@ -174,6 +174,10 @@ class ShownJob:
     waits_for: tuple[int, ...] = ()
     result_id: int | None = None
     position: int | None = None
+    put_off: bool = False
+    likely_start_at: datetime | None = None
+    likely_end_at: datetime | None = None
+    expected: str = "not known"
 
 
 @dataclass(frozen=True)
@@ -188,6 +192,16 @@ class ShownWorker:
 
 
 @dataclass(frozen=True)
+class ShownPause:
+    """A queue of which nothing is leased until somebody resumes it, or until a moment."""
+
+    queue: str
+    reason: str
+    since: datetime
+    until: datetime | None
+
+
+@dataclass(frozen=True)
 class Queue:
     """Live jobs in serving order, and what ended lately; a long line shows only its head."""
 
@@ -197,6 +211,8 @@ class Queue:
     blocked: tuple[ShownJob, ...]
     ended: tuple[ShownJob, ...]
     workers: tuple[ShownWorker, ...]
+    pauses: tuple[ShownPause, ...] = ()
+    blocked_total: int = 0
     outlook: Outlook = field(default_factory=Outlook)
 
 

@@ -6,13 +6,15 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import cast
 
-from sqlalchemy import func
+from sqlalchemy import func, text
 from sqlmodel import Session, col, select
 
-from jobs import lifecycle
+from jobs import lifecycle, tables
 from jobs.errors import UsageError
 from jobs.model import Kind, Lane, State
 from jobs.planner import JobRequest
+from jobs.store.durations import Durations
+from jobs.store.needs import dependents_of, open_needs, refresh_dependents
 from jobs.tables import BuildRow, JobNeedRow, JobRow, ResultRow, StoredWeightRow
 
 LIVE = [state.value for state in lifecycle.LIVE]
@@ -44,6 +46,7 @@ def enqueue(
     some store holds need no job; a bench beside another store brings it first.
     """
     take_turn(session)
+    durations = Durations(session)
     found: dict[str, JobRow | None] = {}
     for request in requests:
         if request.identity in found:
@@ -55,13 +58,13 @@ def enqueue(
         elif _is_done(session, request):
             found[request.identity] = None
         else:
-            found[request.identity] = _insert(session, request, found, now)
+            found[request.identity] = _insert(session, request, found, durations, now)
     return found
 
 
 def live_with_identity(session: Session, identity: str) -> JobRow | None:
     """The one job that is queued, blocked or running for this question."""
-    query = select(JobRow).where(JobRow.identity == identity, col(JobRow.state).in_(LIVE))
+    query = select(JobRow).where(JobRow.identity == identity, text(tables.LIVE))
     return session.exec(query).one_or_none()
 
 
@@ -69,17 +72,27 @@ def _waiting_twin(session: Session, request: JobRequest) -> JobRow | None:
     """A publish that waits will show all there is; one that runs may have read already."""
     if request.kind is not Kind.PUBLISH:
         return None
-    query = select(JobRow).where(
-        JobRow.kind == Kind.PUBLISH.value, JobRow.state == State.QUEUED.value
+    wanted = select(JobRow).where(JobRow.queue == request.queue, JobRow.kind == Kind.PUBLISH.value)
+    waiting = (
+        session.exec(wanted.where(text(each))).first() for each in (tables.IN_LINE, tables.PUT_OFF)
     )
-    return session.exec(query).first()
+    return next((row for row in waiting if row is not None), None)
 
 
 def _hurry(session: Session, job: JobRow, request: JobRequest) -> None:
-    """A more urgent request for the same question moves the waiting job and its needs up."""
-    if request.lane < job.lane and job.state not in HELD:
+    """A more urgent request for the same question moves the waiting job and its needs up.
+
+    The job lasts as long as the longer of the two wishes.
+    """
+    if job.state in HELD:
+        return
+    if request.lane < job.lane:
         job.lane = int(request.lane)
-        session.add(job)
+        job.ages_at = lifecycle.ages_at(job.lane, job.due_at)
+    if job.expires_at is not None:
+        longer = request.expires_at is not None and request.expires_at <= job.expires_at
+        job.expires_at = job.expires_at if longer else request.expires_at
+    session.add(job)
 
 
 def _is_done(session: Session, request: JobRequest) -> bool:
@@ -97,9 +110,14 @@ def _is_done(session: Session, request: JobRequest) -> bool:
 
 
 def _insert(
-    session: Session, request: JobRequest, found: dict[str, JobRow | None], now: datetime
+    session: Session,
+    request: JobRequest,
+    found: dict[str, JobRow | None],
+    durations: Durations,
+    now: datetime,
 ) -> JobRow:
     waits_for = [job for need in request.needs if (job := found.get(need)) is not None]
+    waits_for += [job for need in request.after if (job := found.get(need)) is not None]
     job = JobRow(
         kind=request.kind.value,
         queue=request.queue,
@@ -111,17 +129,24 @@ def _insert(
         reason=request.reason,
         source=request.source,
         cause=dict(request.cause),
-        estimate_seconds=request.estimate_seconds,
+        estimate_seconds=durations.likely_seconds(request),
         expires_at=request.expires_at,
         turn_at=request.turn_at(now),
         blocked_by=f"job:{waits_for[0].id}" if waits_for else None,
         created_at=now,
         due_at=now,
+        ages_at=lifecycle.ages_at(request.lane, now),
     )
     session.add(job)
     session.flush()
     for need in waits_for:
-        session.add(JobNeedRow(job_id=cast(int, job.id), needs_id=cast(int, need.id)))
+        session.add(
+            JobNeedRow(
+                job_id=cast(int, job.id),
+                needs_id=cast(int, need.id),
+                settled=need.identity not in request.needs,
+            )
+        )
     session.flush()
     return job
 
@@ -177,36 +202,6 @@ def _serving_order(row: JobRow) -> tuple[int, int, float, int]:
     return (3, 0, 0.0, -number)
 
 
-def needs_of(session: Session, job_id: int) -> Sequence[JobRow]:
-    """The jobs this one waits for."""
-    query = (
-        select(JobRow)
-        .join(JobNeedRow, col(JobNeedRow.needs_id) == col(JobRow.id))
-        .where(JobNeedRow.job_id == job_id)
-    )
-    return session.exec(query.order_by(col(JobRow.id))).all()
-
-
-def dependents_of(session: Session, job_id: int) -> Sequence[JobRow]:
-    """The jobs that wait for this one."""
-    query = (
-        select(JobRow)
-        .join(JobNeedRow, col(JobNeedRow.job_id) == col(JobRow.id))
-        .where(JobNeedRow.needs_id == job_id)
-    )
-    return session.exec(query.order_by(col(JobRow.id))).all()
-
-
-def due_queues(session: Session, now: datetime) -> dict[str, int]:
-    """How many due, unheld jobs wait in each queue."""
-    query = (
-        select(JobRow.queue, func.count())
-        .where(JobRow.state == State.QUEUED.value, JobRow.due_at <= now)
-        .group_by(JobRow.queue)
-    )
-    return {queue: int(count) for queue, count in session.exec(query).all()}
-
-
 def count_by_state(session: Session) -> dict[State, int]:
     """How many jobs stand in each state."""
     rows = session.exec(select(JobRow.state, func.count()).group_by(JobRow.state)).all()
@@ -217,8 +212,8 @@ def retry(session: Session, job_id: int, now: datetime) -> JobRow:
     """Queue an ended job again, its attempts forgiven; so are the failed jobs it waits for."""
     row = _locked(session, job_id)
     if row.state == State.BLOCKED.value:
-        for need in needs_of(session, job_id):
-            if need.state in (State.FAILED.value, State.DEAD.value, State.CANCELLED.value):
+        for need in open_needs(session, job_id):
+            if need.state not in LIVE:
                 retry(session, cast(int, need.id), now)
         return row
     lifecycle.check_move(State(row.state), State.QUEUED)
@@ -227,10 +222,11 @@ def retry(session: Session, job_id: int, now: datetime) -> JobRow:
             f"job {job_id} is already queued again under another number",
             advice="see `forkscout jobs`",
         )
-    waits_for = [n for n in needs_of(session, job_id) if n.state != State.SUCCEEDED.value]
+    waits_for = open_needs(session, job_id)
     row.state = (State.BLOCKED if waits_for else State.QUEUED).value
     row.blocked_by = f"job:{waits_for[0].id}" if waits_for else None
     row.attempts, row.due_at, row.finished_at = 0, now, None
+    row.put_off, row.ages_at, row.expires_at = False, lifecycle.ages_at(row.lane, now), None
     row.failure_class, row.blame, row.message, row.advice = None, None, "", ""
     row.cancel_requested = False
     session.add(row)
@@ -282,33 +278,6 @@ def supersede(session: Session, revision_id: int, now: datetime, *, message: str
         session.flush()
         ended.append(row)
     return ended
-
-
-def refresh_dependents(session: Session, ended: JobRow) -> None:
-    """Free the jobs that waited for this one, or tell them what holds them now."""
-    session.flush()
-    for dependent in dependents_of(session, cast(int, ended.id)):
-        if dependent.state != State.BLOCKED.value:
-            continue
-        open_needs = [
-            need
-            for need in needs_of(session, cast(int, dependent.id))
-            if need.state != State.SUCCEEDED.value
-        ]
-        if not open_needs:
-            dependent.state, dependent.blocked_by = State.QUEUED.value, None
-        else:
-            dependent.blocked_by = f"job:{open_needs[0].id}"
-            dependent.message = _why_blocked(open_needs[0])
-        session.add(dependent)
-        session.flush()
-
-
-def _why_blocked(need: JobRow) -> str:
-    if need.state in LIVE:
-        return ""
-    cause = f" ({need.failure_class})" if need.failure_class else ""
-    return f"waits for job {need.id}, which is {need.state}{cause}"
 
 
 def unblock(session: Session, cause: str, queue: str) -> int:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from sqlmodel import Session, SQLModel
 
+from jobs.lifecycle import LIVE
 from jobs.model import Kind, Lane, State, Trust, Validity, VerdictKind
 from jobs.tables import (
     BootRow,
@@ -129,6 +130,7 @@ class Rows:
 
     def job(self, *, needs: Sequence[JobRow] = (), **fields: Any) -> JobRow:
         number = next(self._numbers)
+        ended = State(fields.get("state", State.SUCCEEDED)) not in LIVE
         row = self._add(
             JobRow(
                 **{
@@ -143,6 +145,7 @@ class Rows:
                     "created_at": NOON + timedelta(minutes=number),
                     "due_at": NOON + timedelta(minutes=number),
                     "turn_at": NOON + timedelta(minutes=number),
+                    "finished_at": NOON + timedelta(minutes=number) if ended else None,
                     "attempts": 1,
                 }
                 | fields

@@ -20,6 +20,7 @@ def request(
     lane: Lane = Lane.FRESH,
     payload: Mapping[str, Any] | None = None,
     needs: tuple[str, ...] = (),
+    **fields: Any,
 ) -> JobRequest:
     """A request whose identity is its title."""
     return JobRequest(
@@ -31,4 +32,5 @@ def request(
         payload=payload or {},
         reason="a test",
         needs=needs,
+        **fields,
     )

@@ -121,8 +121,8 @@ def test_the_queue_is_in_serving_order_with_places(database: Engine) -> None:
         expected = [(asked.id, 1), (early.id, 2), (late.id, 3), (alone.id, 1)]
         late_id, build_id = late.id or 0, build.id
     with db.reading(database) as session:
-        queue = overview.queue(session)
-        job = overview.job(session, late_id)
+        queue = overview.queue(session, now=NOON)
+        job = overview.job(session, late_id, now=NOON)
     assert [(item.id, item.position) for item in queue.waiting] == expected
     assert [item.id for item in queue.running] == [build_id]
     assert [item.blocked_by for item in queue.blocked] == ["no_sandbox"]
@@ -168,7 +168,7 @@ def test_an_empty_database_has_nothing_to_show(database: Engine) -> None:
     """No row, no error."""
     with db.reading(database) as session:
         assert board.leaderboard(session) == ()
-        assert overview.queue(session).waiting == ()
+        assert overview.queue(session, now=NOON).waiting == ()
         assert overview.front(session).results == ()
         assert overview.engines(session) == ()
-        assert overview.job(session, 1) is None
+        assert overview.job(session, 1, now=NOON) is None

@@ -8,7 +8,7 @@ from support.rows import NOON, Rows
 from jobs import db
 from jobs.dispatch import plan_events
 from jobs.model import Kind, Lane, State, Trust
-from jobs.store import catalog, work
+from jobs.store import catalog, needs
 from jobs.tables import StackRow
 
 
@@ -61,7 +61,7 @@ def test_a_release_is_fetched_built_and_benched(database, planned):
     fetch, build, bench = jobs
     assert (bench.state, bench.payload["context_tokens"]) == (State.BLOCKED, 1024)
     with db.reading(database) as session:
-        assert [need.id for need in work.needs_of(session, bench.id)] == [fetch.id, build.id]
+        assert [need.id for need in needs.needs_of(session, bench.id)] == [fetch.id, build.id]
 
 
 def test_an_event_is_planned_once(database, planned):
@@ -81,7 +81,7 @@ def test_a_later_release_waits_for_the_weights_that_an_earlier_one_asked_for(dat
     jobs = plan(database)
     bench = next(job for job in jobs if job.kind == Kind.BENCH)
     with db.reading(database) as session:
-        assert fetch.id in [need.id for need in work.needs_of(session, bench.id)]
+        assert fetch.id in [need.id for need in needs.needs_of(session, bench.id)]
 
 
 def test_one_build_serves_all_scenarios_and_each_rig_has_its_own(planned):

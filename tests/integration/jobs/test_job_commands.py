@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 
 from jobs import clock, db
 from jobs.cli.root import build_app
-from jobs.cli.work import app
 from jobs.config import Settings
 from jobs.errors import UsageError
 from jobs.model import Blame, State
@@ -28,7 +27,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
 
 
 def run(*words: str) -> str:
-    done = CliRunner().invoke(app, list(words), catch_exceptions=False)
+    done = CliRunner().invoke(build_app("jobs"), list(words), catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return done.stdout
 
@@ -92,7 +91,7 @@ def test_a_worker_that_fell_silent_serves_nobody(settings: Settings) -> None:
     database.dispose()
     assert "nobody serves publish" in run("submit", "publish")
     run("cancel", "1")
-    done = CliRunner().invoke(app, ["retry", "1"], catch_exceptions=False)
+    done = CliRunner().invoke(build_app("jobs"), ["retry", "1"], catch_exceptions=False)
     assert "nobody serves publish" in done.stdout
     assert "doorbell" not in done.output
 

@@ -16,7 +16,7 @@ from support.work import request
 from jobs import clock, db, submit
 from jobs.errors import ScoutError
 from jobs.model import State
-from jobs.store import leases, work
+from jobs.store import leases, needs, work
 from jobs.tables import JobRow, RevisionRow
 
 QUEUES = ("build", "bench.cpu")
@@ -101,8 +101,8 @@ def test_a_storm_of_submits_cancels_retries_and_workers_breaks_nothing(
         assert max(live.values(), default=0) <= 1
         for row in rows:
             if row.state == State.BLOCKED:
-                needs = {need.state for need in work.needs_of(session, row.id or 0)}
-                assert needs != {State.SUCCEEDED}, f"job {row.id} waits for nothing"
+                states = {need.state for need in needs.needs_of(session, row.id or 0)}
+                assert states != {State.SUCCEEDED}, f"job {row.id} waits for nothing"
 
 
 def _in_a_thread(function: Any) -> threading.Thread:

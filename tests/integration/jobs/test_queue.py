@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from structlog.testing import capture_logs
-from support.rows import Rows
+from support.rows import NOON, Rows
 from support.waiting import wait_for
 
 from jobs import clock, db, queue
@@ -24,7 +24,7 @@ from jobs.config import Settings
 from jobs.model import Kind, Lane, State
 from jobs.planner import JobRequest, digest
 from jobs.station import Station
-from jobs.store import fleet, work
+from jobs.store import fleet, line, upkeep, work
 
 ROOT = Path(__file__).parents[3]
 
@@ -49,7 +49,7 @@ class Reader:
 
 
 @contextmanager
-def worker(station: Station):
+def worker(station: Station, **environment: str):
     """A real worker process of the build queue; drained at the end."""
     log = station.settings.logs / "worker.log"
     with log.open("wb") as output:
@@ -60,6 +60,7 @@ def worker(station: Station):
                 **os.environ,
                 "FORKSCOUT_HOME": str(station.settings.root),
                 "FORKSCOUT_BROKER_URL": station.settings.broker_url,
+                **environment,
             },
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -116,7 +117,7 @@ def waiting(broker, name="build"):
 
 
 def test_a_ring_is_one_message(station, broker):
-    """It goes into the queue it is for, and a sweep adds only what is missing."""
+    """Into the queue it is for; a sweep counts all priority keys, adds what is missing (C46)."""
     assert queue.ring(station.app, "build")
     assert waiting(broker) == 1
     assert queue.sweep(station.app, {"build": 3, "publish": 1}) == {"build": 2, "publish": 1}
@@ -143,15 +144,33 @@ def test_a_broker_that_is_away_is_not_waited_for(station, broker):
     assert queue.ring(station.app, "build")
 
 
+def test_a_broker_that_takes_no_writes_costs_a_warning_and_no_job(station, broker):
+    """Full, or unable to save: the row stands, the ring says False, a later sweep rings (C50)."""
+    ids = queue_fetches(station, 1)
+    with broker.client() as client:
+        limit = client.config_get("maxmemory")["maxmemory"]
+        client.config_set("maxmemory", 1)
+    try:
+        with capture_logs() as logs:
+            assert not queue.ring(station.app, "build")
+    finally:
+        with broker.client() as client:
+            client.config_set("maxmemory", limit)
+    assert [entry["event"] for entry in logs] == ["doorbell not heard"]
+    with db.reading(station.database) as session:
+        due = line.due_queues(session, clock.now(), most=queue.MOST_RINGS)
+    assert queue.sweep(station.app, due) == {"build": len(ids)}
+
+
 def test_a_forgetful_broker_loses_no_job(station, broker):
-    """Twelve jobs, every doorbell flushed: one sweep, and each is served exactly once."""
+    """Twelve jobs, every doorbell flushed: one sweep, each is served exactly once (case C50)."""
     ids = queue_fetches(station, 12)
     for _ in ids:
         queue.ring(station.app, "build")
     broker.flush()
     with worker(station):
         with db.reading(station.database) as session:
-            queue.sweep(station.app, work.due_queues(session, clock.now()))
+            queue.sweep(station.app, line.due_queues(session, clock.now(), most=queue.MOST_RINGS))
         wait_for(lambda: all_served_once(station, ids), seconds=60, what="all of them")
         broker.flush()
         more = queue_fetches(station, 2, start=12)
@@ -159,8 +178,36 @@ def test_a_forgetful_broker_loses_no_job(station, broker):
         wait_for(lambda: all_served_once(station, more), seconds=60, what="after the flush")
 
 
+def test_a_worker_that_hears_nothing_while_work_waits_starts_again(station, broker):
+    """The broker was restarted and forgot us: the process ends, the next one looks (case C39)."""
+    quick = {"FORKSCOUT_DEAF_SECONDS": "1", "FORKSCOUT_HEARTBEAT_SECONDS": "0.2"}
+    with worker(station, **quick) as process:
+        ids = queue_fetches(station, 1)
+        wait_for(lambda: process.poll() is not None, seconds=60, what="the end of the worker")
+    assert "doorbell unheard" in (station.settings.logs / "worker.log").read_text()
+    with worker(station):
+        wait_for(lambda: all_served_once(station, ids), seconds=60, what="the job")
+
+
+def test_a_message_of_a_job_that_is_over_is_acknowledged_and_that_is_all(station, broker):
+    """A worker that was away for days hears of a job that expired meanwhile (case C34)."""
+    with db.writing(station.database) as session:
+        row = Rows(session).job(queue="build", state=State.QUEUED, expires_at=NOON)
+        session.flush()
+        number = row.id
+    for _ in range(3):
+        queue.ring(station.app, "build")
+    with db.writing(station.database) as session:
+        upkeep.expire(session, clock.now())
+    with worker(station):
+        wait_for(lambda: waiting(broker) == 0, seconds=60, what="an empty queue")
+    with db.reading(station.database) as session:
+        found = work.job(session, number)
+    assert (found.state, found.fence) == (State.EXPIRED, 0)
+
+
 def test_what_the_worker_hears_is_harmless(station, broker, tmp_path):
-    """Pickle is refused, repeated doorbells find nothing, no result stays; the worker goes on."""
+    """Pickle is refused, repeated doorbells find nothing, no result stays (case C49)."""
     trace = tmp_path / "unpickled"
     with worker(station) as process:
         station.app.send_task(

@@ -12,7 +12,7 @@ from jobs.dispatch import scenario_named
 from jobs.errors import ScoutError, UsageError
 from jobs.model import Kind, Lane, State, Trust
 from jobs.scenarios import SCENARIOS
-from jobs.store import results, work
+from jobs.store import needs, results, work
 from jobs.submit import Desk
 from jobs.tables import JobRow, RevisionRow, StackRow
 
@@ -125,7 +125,7 @@ def test_a_wish_becomes_fetch_build_and_bench(desk):
     assert last.payload["context_tokens"] == 4096
     assert last.payload["intent"] == {"kv": "q8_0"}
     with db.reading(desk.database) as session:
-        assert [need.id for need in work.needs_of(session, last.id)] == [fetch.id, build.id]
+        assert [need.id for need in needs.needs_of(session, last.id)] == [fetch.id, build.id]
 
 
 def test_the_same_wish_twice_is_one_job(desk):

@@ -1,0 +1,222 @@
+"""Who stands where in a queue's line, who is due, who is let past; it leases nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, cast
+
+from sqlalchemy import ColumnElement, TextClause, func, literal, text, tuple_, update
+from sqlmodel import Session, col, select
+from sqlmodel.sql.expression import SelectOfScalar
+
+from jobs import lifecycle
+from jobs.columns import UtcDateTime
+from jobs.model import Lane, State
+from jobs.store import usage
+from jobs.store.pauses import is_paused, paused_queues
+from jobs.tables import BLOCKED, HELD, IN_LINE, PUT_OFF, JobRow
+
+STANDS = text(IN_LINE)
+"""In line now; in these words the database finds the index of the line."""
+
+WAITS_FOR_ITS_TIME = text(PUT_OFF)
+SERVED = (col(JobRow.lane), col(JobRow.turn_at), col(JobRow.id))
+MOST_STEP_IN = 500
+"""How many step in at once."""
+
+UNSHARED = frozenset({int(Lane.CONFIRM)})
+"""Lanes where nobody is passed over: what a confirmation found out late is worth nothing."""
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """What a job stands behind in its queue; `seconds` is None where one of them is not known."""
+
+    jobs: int
+    seconds: float | None
+
+
+def _queues(session: Session, stands: TextClause) -> Iterator[str]:
+    """Queues with such rows, one step in an index each, however many rows there are."""
+    query = select(func.min(JobRow.queue)).where(stands)
+    found: Any = session.exec(query).one()
+    while found is not None:
+        yield found
+        found = session.exec(query.where(col(JobRow.queue) > found)).one()
+
+
+def queues_in_line(session: Session) -> list[str]:
+    """The queues in which somebody stands."""
+    return list(_queues(session, STANDS))
+
+
+def due_in(session: Session, queue: str, now: datetime, *, most: int) -> int:
+    """How many due jobs nobody holds in one queue, counted up to `most`."""
+    counted = 0
+    for stands_so, order in ((STANDS, SERVED), (WAITS_FOR_ITS_TIME, (col(JobRow.due_at),))):
+        due = select(JobRow.id).where(stands_so, JobRow.queue == queue, col(JobRow.due_at) <= now)
+        limited = due.order_by(*order).limit(most - counted).subquery()
+        counted += session.exec(select(func.count()).select_from(limited)).one()
+        if counted >= most:
+            break
+    return counted
+
+
+def due_queues(session: Session, now: datetime, *, most: int) -> dict[str, int]:
+    """How many due jobs wait in each queue that is not paused, counted up to `most`."""
+    names = {*_queues(session, STANDS), *_queues(session, WAITS_FOR_ITS_TIME)}
+    open_queues = sorted(names - paused_queues(session, now))
+    counts = {name: due_in(session, name, now, most=most) for name in open_queues}
+    return {name: count for name, count in counts.items() if count}
+
+
+def step_in(session: Session, queue: str, now: datetime) -> None:
+    """Let those whose time has come stand in line; nobody waits for whom another let in."""
+    ripe = session.exec(
+        select(JobRow.id)
+        .where(WAITS_FOR_ITS_TIME, JobRow.queue == queue, col(JobRow.due_at) <= now)
+        .limit(MOST_STEP_IN)
+        .with_for_update(skip_locked=True)
+    ).all()
+    if ripe:
+        stand = update(JobRow).where(col(JobRow.id).in_(ripe)).values(put_off=False)
+        session.execute(stand.execution_options(synchronize_session=False))
+
+
+def _served_next(queue: str, now: datetime, *where: ColumnElement[bool]) -> SelectOfScalar[JobRow]:
+    lasts = col(JobRow.expires_at).is_(None) | (col(JobRow.expires_at) > now)
+    return (
+        select(JobRow)
+        .where(STANDS, JobRow.queue == queue, col(JobRow.due_at) <= now, lasts, *where)
+        .where(~is_paused(queue, now))
+        .order_by(*SERVED)
+        .limit(1)
+        .with_for_update(skip_locked=True)
+    )
+
+
+def take_first(session: Session, queue: str, now: datetime, *, share: float) -> JobRow | None:
+    """The row served next, locked; None where nothing is due.
+
+    Where its source used more than `share` of the queue's time and another source stands in the
+    same lane, the first of those goes first. Nobody waits for an idle worker.
+    """
+    step_in(session, queue, now)
+    first = session.exec(_served_next(queue, now)).first()
+    if first is None or share >= 1 or first.lane in UNSHARED:
+        return first
+    if not _others_stand_with(session, first):
+        return first
+    return _let_past(session, first, now, share=share) or first
+
+
+def _others_stand_with(session: Session, row: JobRow) -> bool:
+    """Whether another source stands in this row's lane."""
+    order = (col(JobRow.source), col(JobRow.turn_at), col(JobRow.id))
+    lane = select(JobRow.id).where(STANDS, JobRow.queue == row.queue, JobRow.lane == row.lane)
+    return any(
+        session.exec(lane.where(other).order_by(*order).limit(1)).first() is not None
+        for other in (col(JobRow.source) < row.source, col(JobRow.source) > row.source)
+    )
+
+
+def _let_past(session: Session, first: JobRow, now: datetime, *, share: float) -> JobRow | None:
+    over = lifecycle.over_share(usage.of_sources(session, first.queue, now), share)
+    if first.source not in over:
+        return None
+    waiting = [name for name in _sources(session, first.queue, first.lane) if name not in over]
+    heads = [
+        head
+        for name in waiting
+        if (head := _head_of(session, first.queue, first.lane, name, now)) is not None
+    ]
+    if not heads:
+        return None
+    chosen = min(heads, key=lambda head: head[0])[1]
+    return session.exec(_served_next(first.queue, now, col(JobRow.id) == chosen)).first()
+
+
+def _sources(session: Session, queue: str, lane: int) -> Iterator[str]:
+    query = select(func.min(JobRow.source)).where(
+        STANDS, JobRow.queue == queue, JobRow.lane == lane
+    )
+    found: Any = session.exec(query).one()
+    while found is not None:
+        yield found
+        found = session.exec(query.where(col(JobRow.source) > found)).one()
+
+
+def _head_of(
+    session: Session, queue: str, lane: int, source: str, now: datetime
+) -> tuple[tuple[datetime, int], int] | None:
+    row = session.exec(
+        select(JobRow.turn_at, JobRow.id)
+        .where(STANDS, JobRow.queue == queue, JobRow.lane == lane, JobRow.source == source)
+        .where(col(JobRow.due_at) <= now)
+        .order_by(col(JobRow.turn_at), col(JobRow.id))
+        .limit(1)
+    ).first()
+    return None if row is None else ((row[0], cast(int, row[1])), cast(int, row[1]))
+
+
+def stands(row: JobRow) -> bool:
+    """Whether this row has a place in line."""
+    return row.state == State.QUEUED and not row.put_off
+
+
+def ahead_of(session: Session, row: JobRow) -> Ahead:
+    """What stands before this row in its queue."""
+    place = tuple_(literal(row.lane), literal(row.turn_at, type_=UtcDateTime()), literal(row.id))
+    counted, known, seconds = session.exec(
+        select(
+            func.count(),
+            func.count(col(JobRow.estimate_seconds)),
+            func.sum(JobRow.estimate_seconds),
+        ).where(STANDS, JobRow.queue == row.queue, tuple_(*SERVED) < place)
+    ).one()
+    return Ahead(counted, float(seconds or 0) if known == counted else None)
+
+
+def length(session: Session, queue: str) -> int:
+    """How many stand in one queue's line."""
+    query = select(func.count()).select_from(JobRow).where(STANDS, JobRow.queue == queue)
+    return int(session.exec(query).one())
+
+
+def head(session: Session, queue: str, *, most: int) -> list[JobRow]:
+    """The first of a queue in serving order."""
+    query = select(JobRow).where(STANDS, JobRow.queue == queue).order_by(*SERVED)
+    return list(session.exec(query.limit(most)).all())
+
+
+def heads(session: Session, *, most: int) -> list[JobRow]:
+    """The first of all queues in serving order."""
+    first = [row for name in queues_in_line(session) for row in head(session, name, most=most)]
+    return sorted(first, key=lambda row: (row.lane, row.turn_at, row.id or 0))[:most]
+
+
+def held_rows(session: Session) -> list[JobRow]:
+    """What workers hold, in serving order."""
+    return list(session.exec(select(JobRow).where(text(HELD)).order_by(*SERVED)))
+
+
+def blocked_rows(session: Session, *, most: int) -> list[JobRow]:
+    """The blocked, those of one cause side by side."""
+    query = select(JobRow).where(text(BLOCKED)).order_by(col(JobRow.blocked_by), col(JobRow.id))
+    return list(session.exec(query.limit(most)))
+
+
+def live_rows(session: Session, *, most: int) -> list[JobRow]:
+    """Held, in line, put off, blocked: in this order, and no more than `most`."""
+    rows = held_rows(session) + heads(session, most=most)
+    if len(rows) < most:
+        rows += put_off_rows(session, most=most) + blocked_rows(session, most=most)
+    return rows[:most]
+
+
+def put_off_rows(session: Session, *, most: int) -> list[JobRow]:
+    """Those who wait for a time, the earliest first."""
+    query = select(JobRow).where(WAITS_FOR_ITS_TIME).order_by(col(JobRow.due_at), col(JobRow.id))
+    return list(session.exec(query.limit(most)).all())

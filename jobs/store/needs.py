@@ -1,0 +1,78 @@
+"""Who waits for whom: what holds a job, and whom the end of one frees; the caller commits."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import cast
+
+from sqlmodel import Session, col, select
+
+from jobs import lifecycle
+from jobs.model import State
+from jobs.tables import JobNeedRow, JobRow
+
+_LIVE = [state.value for state in lifecycle.LIVE]
+
+
+def needs_of(session: Session, job_id: int) -> Sequence[JobRow]:
+    """The jobs this one waits for, ended ones among them."""
+    query = (
+        select(JobRow)
+        .join(JobNeedRow, col(JobNeedRow.needs_id) == col(JobRow.id))
+        .where(JobNeedRow.job_id == job_id)
+    )
+    return session.exec(query.order_by(col(JobRow.id))).all()
+
+
+def open_needs(session: Session, job_id: int) -> list[JobRow]:
+    """The needs that still hold this job: not succeeded, or not ended where an end is enough."""
+    query = (
+        select(JobRow)
+        .join(JobNeedRow, col(JobNeedRow.needs_id) == col(JobRow.id))
+        .where(
+            JobNeedRow.job_id == job_id,
+            (col(JobNeedRow.settled).is_(False) & (col(JobRow.state) != State.SUCCEEDED.value))
+            | (col(JobNeedRow.settled).is_(True) & col(JobRow.state).in_(_LIVE)),
+        )
+    )
+    return list(session.exec(query.order_by(col(JobRow.id))).all())
+
+
+def stage_of(session: Session, job_id: int) -> dict[State, int]:
+    """How the jobs that this one came after have ended, counted in the rows."""
+    return dict(Counter(State(need.state) for need in needs_of(session, job_id)))
+
+
+def dependents_of(session: Session, job_id: int) -> Sequence[JobRow]:
+    """The jobs that wait for this one."""
+    query = (
+        select(JobRow)
+        .join(JobNeedRow, col(JobNeedRow.job_id) == col(JobRow.id))
+        .where(JobNeedRow.needs_id == job_id)
+    )
+    return session.exec(query.order_by(col(JobRow.id))).all()
+
+
+def refresh_dependents(session: Session, ended: JobRow) -> None:
+    """Free the jobs that waited for this one, or tell them what holds them now."""
+    session.flush()
+    for dependent in dependents_of(session, cast(int, ended.id)):
+        if dependent.state != State.BLOCKED.value:
+            continue
+        holding = open_needs(session, cast(int, dependent.id))
+        if not holding:
+            dependent.state, dependent.blocked_by = State.QUEUED.value, None
+            dependent.message = ""
+        else:
+            dependent.blocked_by = f"job:{holding[0].id}"
+            dependent.message = _why_blocked(holding[0])
+        session.add(dependent)
+        session.flush()
+
+
+def _why_blocked(need: JobRow) -> str:
+    if need.state in _LIVE:
+        return ""
+    cause = f" ({need.failure_class})" if need.failure_class else ""
+    return f"waits for job {need.id}, which is {need.state}{cause}"

@@ -1,0 +1,28 @@
+"""What a sweep does to jobs that wait, batch by batch; it leases nothing."""
+
+from __future__ import annotations
+
+import structlog
+
+from jobs import clock
+from jobs.db import writing
+from jobs.station import Station
+from jobs.store import upkeep, usage
+
+MOST_BATCHES = 20
+"""So that one sweep leaves time for the next."""
+
+log = structlog.get_logger()
+
+
+def keep_line(station: Station) -> None:
+    """Move up what waited too long, end what is worth nothing any more, forget old use."""
+    for change, says in ((upkeep.age, "jobs moved up a lane"), (upkeep.expire, "jobs expired")):
+        for _ in range(MOST_BATCHES):
+            with writing(station.database) as session:
+                changed = change(session, clock.now())
+            if not changed:
+                break
+            log.info(says, count=changed)
+    with writing(station.database) as session:
+        usage.forget(session, clock.now())
