@@ -12,7 +12,7 @@ from jobs.config import Settings
 from jobs.db import reading
 from jobs.station import Station, reap
 from jobs.store import fleet, line
-from jobs.upkeep import keep_line
+from jobs.upkeep import keep_line, keep_negatives
 from jobs.worker import open_station
 from scout.rounds import SCHEDULE, candidates_round, watch_round
 
@@ -60,6 +60,7 @@ def sweep() -> None:
     station = _station()
     reap(station)
     keep_line(station)
+    keep_negatives(station)
     with reading(station.database) as session:
         due = line.due_queues(session, clock.now(), most=queue.MOST_RINGS)
     queue.sweep(station.app, due)

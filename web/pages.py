@@ -27,6 +27,7 @@ FIXED = (
     "queue.html",
     "engines.html",
     "forks.html",
+    "negatives.html",
     "fit.html",
     "method.html",
 )

@@ -16,8 +16,8 @@ from sqlmodel import Session
 from jobs.config import Settings
 from jobs.lifecycle import SOURCE_SHARE
 from jobs.model import State
-from jobs.store import board, chains, overview, reasons
-from web import fit_site, fork_pages, pages
+from jobs.store import board, chains, overview, reasons, shown_negatives
+from web import fit_site, fork_pages, negative_pages, pages
 from web.fit_wish import Asked
 from web.logs import tail
 from web.ranking import Board, TellsApart, boards, boots_apart
@@ -63,6 +63,8 @@ class Site:
                 return pages.engines(overview.engines(session))
             case "forks.html":
                 return fork_pages.forks(chains.found(session), now=now)
+            case "negatives.html":
+                return negative_pages.negatives(shown_negatives.board(session, now))
             case "fit.html":
                 return fit_site.page(session, asked)
             case "method.html":

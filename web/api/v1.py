@@ -11,7 +11,7 @@ from pydantic import BeforeValidator
 from sqlalchemy import Engine
 
 from jobs import clock, db
-from jobs.store import board, chains, overview, reasons, source_health
+from jobs.store import board, chains, overview, reasons, shown_negatives, source_health
 from web import fit_site, pages, plain
 from web.logs import piece
 from web.site import Site
@@ -80,6 +80,20 @@ def router(engine: Engine, site: Site) -> APIRouter:
         with db.reading(engine) as session:
             found = overview.queue(session, now=clock.now())
         return StrictJson(plain.plain(found, site.clean))
+
+    @api.api_route("/negatives", methods=READ)
+    def negatives() -> Response:
+        with db.reading(engine) as session:
+            found = shown_negatives.board(session, clock.now())
+        return StrictJson(plain.plain(found, site.clean))
+
+    @api.api_route("/negatives/{negative_id}", methods=READ)
+    def negative(negative_id: Id) -> Response:
+        with db.reading(engine) as session:
+            found = shown_negatives.chain(session, negative_id, clock.now())
+        if not found:
+            raise HTTPException(404, f"There is no negative {negative_id}.")
+        return StrictJson({"chain": plain.plain(found, site.clean)})
 
     @api.api_route("/jobs/{job_id}/log", methods=READ)
     def log(job_id: Id, offset: Annotated[Number, Query(ge=0, le=LARGEST_OFFSET)] = 0) -> Response:
