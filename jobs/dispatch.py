@@ -107,11 +107,12 @@ def bench_requests(
 def plan_events(session: Session, now: datetime) -> list[JobRow]:
     """Queue what the events not yet planned ask for; the jobs that are new."""
     work.take_turn(session)
-    query = select(EventRow).where(col(EventRow.planned).is_(False))
+    query = select(EventRow).where(col(EventRow.planned).is_(False)).with_for_update()
     queued: dict[int, JobRow] = {}
     for event in sorted(session.exec(query), key=_moment):
-        for job in _plan_event(session, event, now):
-            queued[cast(int, job.id)] = job
+        for ask in catalog.asked_by(event):
+            for job in _plan_event(session, event, ask, now):
+                queued[cast(int, job.id)] = job
         event.planned = True
         session.add(event)
     return list(queued.values())
@@ -123,16 +124,19 @@ def _moment(event: EventRow) -> tuple[datetime, int]:
     return (datetime.fromisoformat(again) if again else event.seen_at, cast(int, event.id))
 
 
-def _plan_event(session: Session, event: EventRow, now: datetime) -> list[JobRow]:
-    engine = session.get(EngineRow, event.engine_id) if event.engine_id else None
-    revision = session.get(RevisionRow, event.revision_id) if event.revision_id else None
+def _plan_event(
+    session: Session, event: EventRow, ask: Mapping[str, Any], now: datetime
+) -> list[JobRow]:
+    """What one engine asks for because of the event."""
+    engine = session.get(EngineRow, ask["engine_id"]) if ask["engine_id"] else None
+    revision = session.get(RevisionRow, ask["revision_id"]) if ask["revision_id"] else None
     if event.kind not in NEW_REVISION or engine is None or revision is None:
         return []
     if engine.retired or engine.trust in (Trust.NEVER, Trust.APPROVE):
         return []
     if engine.family not in FAMILIES:
         return []
-    _supersede(session, engine, revision, event, now)
+    _supersede(session, engine, revision, ask["replaces"], now)
     lane = Lane.RETEST if event.payload.get("low_priority") else Lane.FRESH
     wanted: list[JobRequest] = []
     for stack in session.exec(select(StackRow).where(StackRow.engine_id == engine.id)).all():
@@ -147,10 +151,9 @@ def _plan_event(session: Session, event: EventRow, now: datetime) -> list[JobRow
 
 
 def _supersede(
-    session: Session, engine: EngineRow, revision: RevisionRow, event: EventRow, now: datetime
+    session: Session, engine: EngineRow, revision: RevisionRow, replaced: str | None, now: datetime
 ) -> None:
     """The head that this one replaced need not be measured any more."""
-    replaced = event.payload.get("replaces")
     for older in catalog.revisions_of(session, cast(int, engine.id)):
         if older.commit == replaced and older.id != revision.id:
             message = f"superseded by {revision.label}"

@@ -243,13 +243,14 @@ def _resolve_git(desk: Desk, engine: EngineRow, ref: str | None) -> RevisionRow:
     if is_pull(wanted):
         git_single.fetch_pull(mirror, url, wanted, token=desk.settings.github_token)
     commit = git.resolve(mirror, wanted)
+    now = clock.now()
     return RevisionRow(
         engine_id=cast(int, engine.id),
         commit=commit.sha,
         label=commit.label,
-        order_key=commit.committed_at.isoformat(),
-        committed_at=commit.committed_at,
-        first_seen_at=clock.now(),
+        order_key=min(commit.stands_at, now).isoformat(),
+        committed_at=min(commit.committed_at, now),
+        first_seen_at=now,
     )
 
 

@@ -35,10 +35,11 @@ def apply(
     Several lists add up. With `replace`, what is not in this one is retired.
     """
     known = _known(session)
+    engines = {row.name: row for row in catalog.engines(session, retired=True)}
     touched: list[str] = []
     rows: dict[str, EngineRow] = {}
     for engine in watch_list.engines:
-        rows[engine.name], differs = _engine(session, engine, now)
+        rows[engine.name], differs = _engine(session, engines.get(engine.name), engine, now)
         touched += [f"engine {engine.name}"] if differs else []
         for build in engine.builds if engine.family in DRIVEN_FAMILIES else ():
             device = "cuda" if build.cuda_arch else "cpu"
@@ -81,6 +82,11 @@ def apply(
     )
 
 
+def watched_parents(session: Session) -> dict[str, str | None]:
+    """The engines that are watched with their parents, which a list may build on."""
+    return {row.name: row.parent for row in catalog.engines(session)}
+
+
 def _known(session: Session) -> set[str]:
     """What rows there are, as changes name them; a rig is never changed by a list."""
     return {
@@ -99,8 +105,9 @@ def _retire(session: Session, *, keep: Container[str]) -> list[str]:
     return [row.name for row in gone]
 
 
-def _engine(session: Session, entry: EngineEntry, now: datetime) -> tuple[EngineRow, bool]:
-    known = {row.name: row for row in catalog.engines(session, retired=True)}.get(entry.name)
+def _engine(
+    session: Session, known: EngineRow | None, entry: EngineEntry, now: datetime
+) -> tuple[EngineRow, bool]:
     if known is not None:
         before = (known.family, known.repo, known.package)
         after = (entry.family, entry.repo, entry.package)

@@ -97,6 +97,9 @@ def fork(found: ForkDetail, *, now: datetime) -> Page:
             "chain": [_line(each, now=now, shown=shown.id) for each in found.chain],
             "figure": lineage_figure(found.chain, shown.engine),
             "staleness": words.staleness(standing, now=now) if standing else None,
+            "age": words.age(standing.committed_at, now=now)
+            if standing and standing.committed_at
+            else None,
             "ids": {each.engine: each.id for each in found.chain},
             "abilities": [
                 AbilityLine(words.ABILITY.get(each.kind, words.spoken(each.kind)), each)

@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from jobs import compare, stats
 from jobs.model import State
 from jobs.scenarios import SCENARIOS
 from jobs.store.reasons import Why
 from jobs.store.shown import Entry, Front, Queue, ResultDetail, ShownEngine, ShownJob
 from web import figure, reproduce, words
 from web.ranking import Board, Ranked
+from web.thresholds import CONSTANTS, STALE_DAYS
 
-# A niche fork changes the ranking within days: after two weeks a number describes the past.
-STALE_DAYS = 14
 # Who opens the front page wants the winner and who comes close.
 FRONT_LINES = 3
 FRONT_CHANGES = 12
@@ -82,15 +80,6 @@ class Change:
     detail: str
     href: str | None
     uncaged: bool = False
-
-
-@dataclass(frozen=True)
-class Constant:
-    """A named constant that a number on a page depends on."""
-
-    name: str
-    value: str
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -217,39 +206,6 @@ def why(found: ShownJob) -> str:
 
 
 LIVE = (State.QUEUED, State.BLOCKED, State.LEASED, State.RUNNING)
-
-CONSTANTS = (
-    Constant(
-        "MIN_USABLE_RUNS",
-        f"{compare.MIN_USABLE_RUNS} runs",
-        "a boot with fewer runs that count says nothing",
-    ),
-    Constant(
-        "LEAST_EFFECT",
-        f"{compare.LEAST_EFFECT:.0%}",
-        "a smaller difference is not worth attention, however certain it is",
-    ),
-    Constant(
-        "SAME_WITHIN",
-        f"{compare.SAME_WITHIN:.0%}",
-        "a difference that lies inside this band for certain is called the same",
-    ),
-    Constant(
-        "CONFIDENCE",
-        f"{stats.CONFIDENCE:.0%}",
-        "every interval is this sure; the noise between boots is pooled over builds",
-    ),
-    Constant(
-        "PRIOR_BOOT_SD",
-        f"{stats.PRIOR_BOOT_SD:.0%}",
-        "the spread between boots that is assumed until enough of them were seen",
-    ),
-    Constant(
-        "STALE_DAYS",
-        f"{STALE_DAYS} days",
-        "niche forks change the ranking within days; an older number describes the past",
-    ),
-)
 
 
 def _table(board: Board, *, now: datetime, only: int | None = None) -> Table:

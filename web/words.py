@@ -128,6 +128,12 @@ def staleness(found: Standing, *, now: datetime) -> str:
     )
 
 
+def age(moment: datetime, *, now: datetime) -> str:
+    """How long ago, in days; what lies ahead of our clock is today."""
+    days = max((now - moment).days, 0)
+    return f"{counted(days, 'day')} ago" if days else "today"
+
+
 def sentence(said: str, advice: str = "") -> str:
     """What happened and what to do as one text: a capital first, a stop last."""
     joint = ". " if advice[:1].isupper() else "; "

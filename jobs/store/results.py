@@ -148,18 +148,24 @@ def cell_history(session: Session, cell: str) -> Sequence[ResultRow]:
     return session.exec(query).all()
 
 
+NOWHERE = ("", 0)
+
+
 def baseline_for(
     session: Session, revision: RevisionRow, history: Sequence[ResultRow]
 ) -> ResultRow | None:
-    """The newest `ok` result of the closest older revision; else of the same revision."""
+    """The newest `ok` result of the closest older revision; else of the same revision.
+
+    Of two that claim the same moment the one seen first is older.
+    """
     orders = {
-        row.id: row.order_key
+        row.id: (row.order_key, cast(int, row.id))
         for row in session.exec(
             select(RevisionRow).where(RevisionRow.engine_id == revision.engine_id)
         ).all()
     }
-    mine = orders.get(revision.id, "")
-    older = [row for row in history if orders.get(row.revision_id, "") < mine]
+    mine = orders.get(revision.id, NOWHERE)
+    older = [row for row in history if orders.get(row.revision_id, NOWHERE) < mine]
     if older:
         return max(older, key=lambda row: (orders[row.revision_id], row.id or 0))
     same = [row for row in history if row.revision_id == revision.id]

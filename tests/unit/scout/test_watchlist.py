@@ -7,7 +7,7 @@ import pytest
 from jobs.errors import UsageError
 from jobs.hub_names import set_sha256
 from scout.reading import parse, shipped
-from scout.toml_lines import line_of
+from scout.toml_lines import Lines
 from scout.watchlist import WatchList
 
 GOOD = """\
@@ -205,10 +205,10 @@ def test_broken_toml_is_placed_too(text: str, line: int) -> None:
 def test_a_line_is_found_behind_lookalikes() -> None:
     """Texts that look like tables, and values over several lines, mislead nobody."""
     text = 'a = """\n[[b]]\nc = 1\n"""\n\n[[b]]\nc = [\n 1,\n 2,\n]\n[[b]]\nc = 3 # c = 4\n'
-    assert line_of(text, ("b", 0, "c", 1)) == 7
-    assert line_of(text, ("b", 1, "c")) == 12
-    assert line_of(text, ("b", 1, "missing")) == 11
-    assert line_of(text, ("nothing",)) == 1
+    assert Lines(text).of(("b", 0, "c", 1)) == 7
+    assert Lines(text).of(("b", 1, "c")) == 12
+    assert Lines(text).of(("b", 1, "missing")) == 11
+    assert Lines(text).of(("nothing",)) == 1
 
 
 def test_windows_line_ends_are_read() -> None:
