@@ -23,6 +23,12 @@ LEAST_DAYS = 1 / 24
 ANY_SCENARIO = ""
 """A negative that holds whatever is asked of the server."""
 
+DRAFTER = "drafter"
+"""The kind of move that brings a file to try with."""
+
+HINT = "answer"
+"""The kind of move that alone makes no retest."""
+
 OVERTURNED = "negative_overturned"
 """The kind of event that tells of it."""
 
@@ -207,12 +213,17 @@ def advanced(engine: str, then: Grounds, now: Grounds, *, commits: int | None = 
 
 def drafter_appeared(name: str, sha256: str) -> Move:
     """There is another drafter for the same target."""
-    return Move(f"drafter:{sha256}", "drafter", f"drafter {name} appeared")
+    return Move(f"{DRAFTER}:{sha256}", DRAFTER, f"drafter {name} appeared")
 
 
 def issue_moved(title: str, event_id: int) -> Move:
     """A linked issue was closed."""
     return Move(f"event:{event_id}", "issue", title)
+
+
+def issue_answered(title: str, event_id: int) -> Move:
+    """Somebody wrote below a linked issue: worth telling with the next retest, not worth one."""
+    return Move(f"event:{event_id}", HINT, title)
 
 
 def doubted(says: str) -> Move:

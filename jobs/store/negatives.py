@@ -135,7 +135,18 @@ def bear(session: Session, asked: Asked, said: Said, now: datetime) -> NegativeR
         session.flush()
     session.add(row)
     session.flush()
+    if previous is not None:
+        _carry(session, previous, row, now)
     return row
+
+
+def _carry(session: Session, previous: NegativeRow, row: NegativeRow, now: datetime) -> None:
+    """What moved while the retest ran moves the new negative."""
+    for move in note(session, previous, (), now):
+        note(session, row, [Move(move.key, move.kind, move.says)], now, event_id=move.event_id)
+        move.refusal = f"it came while it was tried: see negative {row.id}"
+        session.add(move)
+    session.flush()
 
 
 def overturn(session: Session, asked: Asked, job: JobRow, now: datetime) -> list[NegativeRow]:

@@ -14,13 +14,13 @@ from jobs.engines.registry import FAMILIES
 from jobs.errors import UsageError
 from jobs.model import Kind, Lane, State, Trust
 from jobs.negative_rows import NegativeMoveRow, NegativeRow
-from jobs.negatives import Grounds, Move
+from jobs.negatives import DRAFTER, Grounds, Move
 from jobs.pairing import Answer, pair
 from jobs.planner import JobRequest, Weights
 from jobs.planning.chains import BenchWish, Files, chain
 from jobs.planning.pairs import DRAFTERS, speculation_of
 from jobs.scenarios import DEFAULT_SCENARIO, SCENARIOS
-from jobs.store import forks, grounds, published, work, worlds
+from jobs.store import catalog, forks, grounds, published, work, worlds
 from jobs.store import negatives as store
 from jobs.store.grounds import files_of, newest_revision
 from jobs.store.targets import target_for
@@ -38,7 +38,7 @@ REVISIONS = frozenset(
     }
 )
 DRAFTER_KINDS = frozenset({"drafter_published", "mtp_variant_published"})
-ISSUES = frozenset({"issue_closed", "pr_merged"})
+ISSUES = frozenset({"issue_closed", "issue_moved", "pr_merged"})
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def retry(session: Session, number: int, now: datetime) -> list[JobRow]:
             advice=f"see `forkscout show {live.id}`",
         )
     engine = session.get_one(EngineRow, row.engine_id)
-    if why := refusal(session, engine, by_hand=True):
+    if why := refusal(engine, by_hand=True):
         raise UsageError(why, advice="change the watch list, then try again")
     return requeue(session, row, [negatives.asked_by_hand(now)], now, Again(by_hand=True))
 
@@ -109,37 +109,44 @@ def requeue(
 ) -> list[JobRow]:
     """Note what moved and ask again, once at a time; the jobs of the retest that are new.
 
-    A retest that still waits gives way to one that asks with more; one that runs is waited for,
-    and what moved meanwhile is looked at when it has ended.
+    A retest that still waits gives way to one that asks with more. One that runs is waited for, and
+    so is any before another drafter has its turn; what moved meanwhile is looked at afterwards.
     """
     again = again or Again()
     open_moves = store.note(session, row, moves, now, event_id=again.event_id)
     live = store.live_retest(session, cast(int, row.id))
-    if not open_moves or (live is not None and live.state in HELD):
+    if live is not None and live.state not in HELD:
+        _join(session, live, open_moves)
+    kinds = {move.kind for move in open_moves} - {negatives.HINT}
+    if not kinds or (live is not None and (live.state in HELD or kinds == {DRAFTER})):
         return []
     engine = session.get_one(EngineRow, row.engine_id)
     revision = again.revision or newest_revision(session, row.engine_id)
-    why = refusal(session, engine, by_hand=again.by_hand)
+    why = refusal(engine, by_hand=again.by_hand)
     if revision is None:
         why = why or f"no revision of {engine.name} is known"
     if why or revision is None:
         for move in open_moves:
             move.refusal = why
+            session.add(move)
         return []
     reason = "; ".join(dict.fromkeys(move.says for move in open_moves))
     if live is not None:
-        reason = "; ".join(dict.fromkeys((live.reason, reason)))
+        reason = f"{live.reason}; {reason}"
     asked = _requests(session, row, engine, revision, again.drafter, reason)
+    event = {"event_id": again.event_id} if again.event_id else {}
     signed = [
         replace(
             request,
+            lane=Lane.ON_DEMAND if again.by_hand else Lane.RETEST,
             source=planner.BY_HAND if again.by_hand else f"engine:{engine.name}",
-            cause={"negative_id": row.id}
-            | ({"event_id": again.event_id} if again.event_id else {}),
+            cause={"negative_id": row.id, **event},
         )
         for request in asked
     ]
-    if live is not None and live.identity != signed[-1].identity:
+    if live is not None and live.identity == signed[-1].identity:
+        live.reason = reason
+    elif live is not None:
         _give_way(session, live, now)
     return _queue(session, row, signed, open_moves, now)
 
@@ -164,6 +171,17 @@ def _queue(
     return [job for job in jobs if job.created_at == now]
 
 
+def _join(session: Session, job: JobRow, moves: Iterable[NegativeMoveRow]) -> None:
+    """What alone makes no retest is told with the one that waits."""
+    for move in moves:
+        if move.kind == negatives.HINT:
+            move.job_id = job.id
+            job.reason = f"{job.reason}; {move.says}"
+            session.add(move)
+    session.add(job)
+    session.flush()
+
+
 def _give_way(session: Session, job: JobRow, now: datetime) -> None:
     lifecycle.check_move(State(job.state), State.SUPERSEDED)
     job.state, job.finished_at, job.blocked_by = State.SUPERSEDED.value, now, None
@@ -172,7 +190,7 @@ def _give_way(session: Session, job: JobRow, now: datetime) -> None:
     session.flush()
 
 
-def refusal(session: Session, engine: EngineRow, *, by_hand: bool) -> str:
+def refusal(engine: EngineRow, *, by_hand: bool) -> str:
     """Why nothing of an engine may be queued by itself, or by a person."""
     if engine.family not in FAMILIES:
         return f"the family {engine.family} cannot be built yet"
@@ -202,6 +220,7 @@ def _requests(
     if row.kind == Kind.BUILD:
         return (planner.build_request(value, number, target, lane=Lane.RETEST, reason=reason),)
     files = files_of(session, row)
+    drafter = drafter or _drafter_of_moves(session, row)
     stack = session.exec(select(StackRow).where(StackRow.name == row.stack)).first()
     intent = dict(row.asked.get("intent") or {})
     if drafter is not None:
@@ -232,6 +251,13 @@ def _requests(
         reason=reason,
     )
     return found.requests
+
+
+def _drafter_of_moves(session: Session, row: NegativeRow) -> ModelFileRow | None:
+    """The drafter that appeared last, first of those that nobody has tried yet."""
+    moves = [m for m in store.moves_of(session, [cast(int, row.id)]) if m.kind == DRAFTER]
+    waiting = [move for move in moves if move.job_id is None] or moves[-1:]
+    return catalog.model_with(session, waiting[0].key.partition(":")[2]) if waiting else None
 
 
 def _first_scenario(stack: StackRow | None) -> Any:
@@ -314,7 +340,7 @@ def _may_pair(
 
 
 def _by_issue(session: Session, event: EventRow) -> Iterator[tuple[NegativeRow, Move, Again]]:
-    """An issue that somebody linked was closed; a note may name the stacks it is about."""
+    """An issue that somebody linked moved; a note may name the stacks it is about."""
     name, number = str(event.payload.get("full_name")), event.payload.get("number")
     linked = forks.linked_issue(session, name, number) if isinstance(number, int) else None
     if linked is None:
@@ -328,5 +354,7 @@ def _by_issue(session: Session, event: EventRow) -> Iterator[tuple[NegativeRow, 
     named = {row.stack for row in rows} & words
     for row in rows:
         if not named or row.stack in named:
-            move = negatives.issue_moved(event.title, cast(int, event.id))
-            yield row, move, Again(event_id=event.id)
+            number = cast(int, event.id)
+            answered = event.kind == "issue_moved"
+            told = negatives.issue_answered if answered else negatives.issue_moved
+            yield row, told(event.title, number), Again(event_id=number)
