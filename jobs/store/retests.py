@@ -130,10 +130,16 @@ def requeue(
             move.refusal = why
             session.add(move)
         return []
-    reason = "; ".join(dict.fromkeys(move.says for move in open_moves))
+    drafter = again.drafter or _drafter_of_moves(session, row)
+    answered = [
+        move
+        for move in open_moves
+        if move.kind != DRAFTER or (drafter and move.key == f"{DRAFTER}:{drafter.sha256}")
+    ]
+    reason = "; ".join(dict.fromkeys(move.says for move in answered))
     if live is not None:
         reason = f"{live.reason}; {reason}"
-    asked = _requests(session, row, engine, revision, again.drafter, reason)
+    asked = _requests(session, row, engine, revision, drafter, reason)
     event = {"event_id": again.event_id} if again.event_id else {}
     signed = [
         replace(
@@ -148,12 +154,11 @@ def requeue(
         live.reason = reason
     elif live is not None:
         _give_way(session, live, now)
-    return _queue(session, row, signed, open_moves, now)
+    return _queue(session, signed, answered, now)
 
 
 def _queue(
     session: Session,
-    row: NegativeRow,
     requests: Sequence[JobRequest],
     moves: Iterable[NegativeMoveRow],
     now: datetime,
@@ -220,7 +225,6 @@ def _requests(
     if row.kind == Kind.BUILD:
         return (planner.build_request(value, number, target, lane=Lane.RETEST, reason=reason),)
     files = files_of(session, row)
-    drafter = drafter or _drafter_of_moves(session, row)
     stack = session.exec(select(StackRow).where(StackRow.name == row.stack)).first()
     intent = dict(row.asked.get("intent") or {})
     if drafter is not None:
