@@ -92,6 +92,9 @@ class Settings(BaseSettings):
     quiet_seconds: float = Field(
         60.0, ge=0, description="how long a bench waits for a quiet machine before each start"
     )
+    budget_hours_per_day: float = Field(
+        0.0, ge=0, le=24, description="hours a day that planning may use of a rig; 0 means all"
+    )
     deaf_seconds: float = Field(
         600.0, gt=0, description="how long due work waits unheard before its worker starts again"
     )

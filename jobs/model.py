@@ -88,6 +88,7 @@ class Validity(StrEnum):
     CONFIG_MISMATCH = "config_mismatch"
     INCONSISTENT = "inconsistent"
     EMPTY = "empty"
+    TWIN = "twin"
 
 
 @dataclass(frozen=True)
@@ -233,7 +234,10 @@ class Arrival:
 
 @dataclass(frozen=True)
 class Measurement:
-    """One measured request. Times in milliseconds, rates in tokens per second."""
+    """One measured request. Times in milliseconds, rates in tokens per second.
+
+    `after` is what machine and card said right after it: memory in bytes, clocks, power.
+    """
 
     run: int
     warmup: bool
@@ -258,6 +262,8 @@ class Measurement:
     text_head: str = ""
     source: str = "timings"
     timings: Mapping[str, Any] = field(default_factory=dict)
+    after: Mapping[str, Any] = field(default_factory=dict)
+    scenario: str = ""
 
 
 @dataclass(frozen=True)

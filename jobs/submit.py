@@ -13,7 +13,6 @@ from sqlmodel import Session
 from jobs import clock, dispatch, git, git_single, hub, planner, queue
 from jobs.config import Settings
 from jobs.db import reading, writing
-from jobs.dispatch import BenchWish
 from jobs.engines.registry import FAMILIES
 from jobs.errors import JobFailure, Later, Transient, UsageError
 from jobs.git_names import is_pull
@@ -22,9 +21,11 @@ from jobs.hub_names import read_place
 from jobs.hub_weights import hub_weight
 from jobs.model import Lane, Trust
 from jobs.planner import JobRequest
+from jobs.planning.chains import BenchWish
+from jobs.planning.pairs import speculation_of
 from jobs.scenarios import Scenario
-from jobs.store import catalog, fleet, origins, work
-from jobs.tables import EngineRow, JobRow, RevisionRow
+from jobs.store import catalog, fleet, origins, work, worlds
+from jobs.tables import EngineRow, JobRow, RevisionRow, StackRow
 
 ON_DEMAND = "asked for by hand"
 _AGAIN = "try again later; if it stays so, look at the network and at FORKSCOUT_HF_ENDPOINT"
@@ -63,6 +64,8 @@ def submit_bench(
     context_tokens: int | None,
     runs: int | None = None,
     boots: int | None = None,
+    drafter: str | None = None,
+    projector: str | None = None,
 ) -> Submitted:
     """Queue fetch, build and bench of one revision; a `UsageError` leaves nothing written."""
     with reading(desk.database) as session:
@@ -71,9 +74,15 @@ def submit_bench(
         catalog.rig_named(session, rig)
         stack = next(iter(catalog.stacks(session, engine_id=engine.id)), None)
         wanted = target or (stack.target if stack else None) or _only_model(session)
-        catalog.model_named(session, wanted)
+        named = _files(stack if not target else None, wanted, drafter, projector)
+        rows = {role: catalog.model_named(session, name) for role, name in named.items()}
+        shape = worlds.known_file(rows["drafter"]).shape if "drafter" in rows else None
     revision = resolve(desk, engine, ref)
     intent = dict(stack.intent) if stack and not target else {}
+    if projector:
+        intent["vision"] = "on"
+    if shape is not None:
+        intent.setdefault("speculation", speculation_of(shape))
     default_context = int(intent.pop("context", 2048))
     wish = BenchWish(
         rig=rig,
@@ -91,7 +100,7 @@ def submit_bench(
         requests = dispatch.bench_requests(
             engine,
             row,
-            catalog.model_named(session, wanted),
+            {role: catalog.model_named(session, name) for role, name in named.items()},
             wish,
             lane=Lane.ON_DEMAND,
             reason=ON_DEMAND,
@@ -191,6 +200,18 @@ def _queued(session: Session, requests: Iterable[JobRequest]) -> dict[str, JobRo
 def _submitted(found: dict[str, JobRow | None]) -> Submitted:
     jobs = tuple(job for job in found.values() if job is not None)
     return Submitted(jobs=jobs, done=len(found) - len(jobs))
+
+
+def _files(
+    stack: StackRow | None, target: str, drafter: str | None, projector: str | None
+) -> dict[str, str]:
+    """Names of model files by role; what is said by hand goes before what the stack says."""
+    said = {
+        "target": target,
+        "drafter": drafter or (stack.drafter if stack else None),
+        "projector": projector or (stack.mmproj if stack else None),
+    }
+    return {role: name for role, name in said.items() if name}
 
 
 def _check_trust(engine: EngineRow) -> None:

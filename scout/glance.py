@@ -161,7 +161,7 @@ def glance(
     late: list[Trouble] = []
     if of_hub is not None:
         with going_on(late, "what is to be queued"), writing(database) as session:
-            jobs += plan_events(session, clock.now())
+            jobs += plan_events(session, clock.now(), budget_hours=settings.budget_hours_per_day)
         summary = summary.joined(Summary(troubles=tuple(late)))
     if not names:
         return Glance(summary, hub=of_hub, remarks=_unasked(source), jobs=tuple(jobs))
@@ -176,7 +176,7 @@ def glance(
     with going_on(late, "what is to be queued"):
         keep_scores(database, now=clock.now)
         with writing(database) as session:
-            jobs += plan_events(session, clock.now())
+            jobs += plan_events(session, clock.now(), budget_hours=settings.budget_hours_per_day)
     summary = summary.joined(Summary(troubles=tuple(late)))
     return Glance(summary, found, of_hub, _remarks(settings, source, found), tuple(jobs))
 

@@ -13,6 +13,7 @@ from jobs.git_names import is_pull
 from jobs.scenarios import SCENARIOS
 from scout.model_reading import wrong_model
 from scout.problem import Problem
+from scout.rule_reading import wrong_rules
 from scout.watchlist import (
     HUB_FILE,
     INTENTS,
@@ -58,6 +59,7 @@ def impossible(watch: WatchList, beside: Beside) -> Iterator[Problem]:
     models = dict.fromkeys(beside.models, "") | {each.name: each.role for each in watch.models}
     for at, stack in enumerate(watch.stacks):
         yield from _wrong_stack(engines, models, at, stack)
+    yield from wrong_rules(watch, engines=engines | beside.watched.keys())
 
 
 def _seconds(names: Sequence[str]) -> Iterator[tuple[int, str]]:

@@ -9,7 +9,8 @@ from datetime import datetime
 from sqlmodel import Session
 
 from jobs.errors import UsageError
-from jobs.store import catalog, hub
+from jobs.planning.rules import FILTERS
+from jobs.store import catalog, hub, rules
 from jobs.store.origins import origin_of
 from jobs.tables import EngineRow
 from scout.watchlist import DRIVEN_FAMILIES, MADE_WAYS, EngineEntry, ModelEntry, WatchList
@@ -56,6 +57,8 @@ def apply(
         values = {
             "engine_id": rows[stack.engine].id,
             "target": stack.target,
+            "drafter": stack.drafter,
+            "mmproj": stack.mmproj,
             "intent": dict(stack.intent),
             "flags": list(stack.flags),
             "env": dict(stack.env),
@@ -63,6 +66,7 @@ def apply(
         }
         _, differs = catalog.upsert_stack(session, stack.name, now=now, values=values)
         touched += [f"stack {stack.name}"] if differs else []
+    touched += _rules(session, watch_list, now)
     dropped: list[str] = []
     retired: list[str] = []
     unwatched: list[str] = []
@@ -71,6 +75,8 @@ def apply(
         retired = _retire(session, keep=rows)
         places = {each.watch for each in watch_list.hub_watches}
         unwatched = hub.retire_watches(session, keep=places)
+        rules.drop_rules(session, keep=[each.called for each in watch_list.rules])
+        rules.drop_budgets(session, keep=[each.called for each in watch_list.budgets])
     session.flush()
     return Changes(
         new=tuple(name for name in touched if name not in known),
@@ -94,7 +100,43 @@ def _known(session: Session) -> set[str]:
         *(f"model {row.name}" for row in catalog.model_files(session)),
         *(f"place {row.watch}" for row in hub.watches(session)),
         *(f"stack {row.name}" for row in catalog.stacks(session)),
+        *(f"rule {row.name}" for row in rules.rules(session)),
+        *(f"budget {row.name}" for row in rules.budgets(session)),
+        *(f"memory of {row.name}" for row in catalog.rigs(session) if row.memory_bytes),
     }
+
+
+def _rules(session: Session, watch_list: WatchList, now: datetime) -> list[str]:
+    """Rules, budgets and what rigs hold; the names of those that are different now."""
+    touched = []
+    for place, rule in enumerate(watch_list.rules):
+        only = {name: list(getattr(rule, name)) for name in FILTERS if getattr(rule, name)}
+        values = {
+            "place": place,
+            "asked": rule.on,
+            "does": rule.do,
+            "only": only,
+            "lane": rule.lane or "",
+            "priority": rule.priority,
+        }
+        if rules.upsert_rule(session, rule.called, now=now, values=values):
+            touched.append(f"rule {rule.called}")
+    for budget in watch_list.budgets:
+        values = {
+            "rig": budget.rig or "",
+            "source": budget.source or "",
+            "hours_per_day": budget.hours_per_day,
+        }
+        if rules.upsert_budget(session, budget.called, now=now, values=values):
+            touched.append(f"budget {budget.called}")
+    for rig in watch_list.rigs:
+        row, _ = catalog.ensure_rig(session, rig.name, now=now)
+        size_bytes = int(rig.memory_gib * 2**30)
+        if row.memory_bytes != size_bytes:
+            row.memory_bytes = size_bytes
+            session.add(row)
+            touched.append(f"memory of {rig.name}")
+    return touched
 
 
 def _retire(session: Session, *, keep: Container[str]) -> list[str]:

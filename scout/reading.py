@@ -18,10 +18,13 @@ from scout.impossible import Beside, impossible
 from scout.problem import Problem
 from scout.toml_lines import Lines
 from scout.watchlist import (
+    BudgetEntry,
     BuildEntry,
     EngineEntry,
     HubWatchEntry,
     ModelEntry,
+    RigEntry,
+    RuleEntry,
     StackEntry,
     WatchList,
 )
@@ -38,6 +41,9 @@ _TABLES: dict[tuple[str, ...], type[BaseModel]] = {
     ("model",): ModelEntry,
     ("models",): HubWatchEntry,
     ("stack",): StackEntry,
+    ("rig",): RigEntry,
+    ("rule",): RuleEntry,
+    ("budget",): BudgetEntry,
 }
 
 
@@ -120,7 +126,7 @@ def _further(data: Mapping[str, Any], watched: Mapping[str, str | None]) -> Iter
     """What is impossible among the entries that are sound, where others are not."""
     sound: dict[str, dict[int, BaseModel]] = {}
     names: dict[str, set[str]] = {}
-    for table in ("engine", "model", "models", "stack"):
+    for table in ("engine", "model", "models", "stack", "rig", "rule", "budget"):
         kept, listed = sound.setdefault(table, {}), data.get(table)
         for at, entry in enumerate(listed if isinstance(listed, list) else ()):
             with suppress(ValidationError):

@@ -89,7 +89,7 @@ def look_and_plan(
     jobs: list[JobRow] = []
     unplanned: list[Trouble] = []
     with going_on(unplanned, "what is to be queued"), writing(database) as session:
-        jobs = plan_events(session, clock.now())
+        jobs = plan_events(session, clock.now(), budget_hours=settings.budget_hours_per_day)
     return summary.joined(Summary(troubles=tuple(unplanned))), jobs
 
 
@@ -149,7 +149,7 @@ def candidates_round(station: Station) -> CandidateRound | None:
     if found.looked:
         keep_scores(station.database, now=clock.now)
     with writing(station.database) as session:
-        plan_events(session, clock.now())
+        plan_events(session, clock.now(), budget_hours=settings.budget_hours_per_day)
         fleet.close_slot(session, CANDIDATES, slot, {"state": "done", **outcome})
     log.info("candidates looked at", looked=len(found.looked), new=len(found.new), left=found.left)
     return found

@@ -16,7 +16,7 @@ from sqlmodel import Session
 from jobs.config import Settings
 from jobs.lifecycle import SOURCE_SHARE
 from jobs.model import State
-from jobs.store import board, chains, overview, reasons, shown_negatives
+from jobs.store import board, chains, led, overview, reasons, shown_negatives
 from web import fit_site, fork_pages, negative_pages, pages
 from web.fit_wish import Asked
 from web.logs import tail
@@ -25,6 +25,7 @@ from web.redact import redact
 
 _RESULT = re.compile(r"results/([1-9][0-9]{0,8})\.html", re.ASCII)
 _FORK = re.compile(r"forks/([1-9][0-9]{0,8})\.html", re.ASCII)
+_EVENT = re.compile(r"events/([1-9][0-9]{0,8})\.html", re.ASCII)
 _JOB = re.compile(r"jobs/([1-9][0-9]{0,8})\.html", re.ASCII)
 
 
@@ -75,6 +76,9 @@ class Site:
         if wanted := _FORK.fullmatch(path):
             fork = chains.fork(session, int(wanted[1]))
             return fork_pages.fork(fork, now=now) if fork else None
+        if wanted := _EVENT.fullmatch(path):
+            event = led.event(session, int(wanted[1]))
+            return pages.event(event) if event else None
         if wanted := _JOB.fullmatch(path):
             job = overview.job(session, int(wanted[1]), now=now)
             if job is None:
@@ -89,6 +93,7 @@ class Site:
         yield from pages.FIXED
         yield from (f"results/{number}.html" for number in board.result_ids(session))
         yield from (f"forks/{each.id}.html" for each in chains.watched(session))
+        yield from (f"events/{number}.html" for number in led.event_ids(session))
         yield from (f"jobs/{number}.html" for number in overview.job_ids(session))
 
 

@@ -13,17 +13,16 @@ from typing import Any, cast
 from sqlmodel import Session
 
 from jobs import clock, compare, git, planner
-from jobs.compare import BootRuns
 from jobs.control import Control
 from jobs.db import reading, writing
-from jobs.errors import JobFailure
-from jobs.model import Blame, Boot, Flags, Lane, Validity
+from jobs.errors import JobFailure, Permanent
+from jobs.model import Blame, Boot, Flags, Lane
 from jobs.payloads import BenchPayload
 from jobs.scenarios import SCENARIOS, Scenario
 from jobs.station import Record, Station
-from jobs.stats import median
 from jobs.store import fleet, results, work
 from jobs.store.leases import Lease
+from jobs.summing import gravest, summary, usable_runs
 from jobs.tables import BuildRow, ModelFileRow, ResultRow
 from workers import artifacts
 from workers.bench import run_boot
@@ -54,6 +53,7 @@ class _Bench:
     scenario: Scenario
     build: BuildRow
     model: ModelFileRow
+    others: dict[str, ModelFileRow]
     weights: tuple[Path, ...]
     sandbox: Sandbox
     plan: Plan
@@ -108,13 +108,19 @@ def _prepare(errand: Errand, wanted: BenchPayload) -> _Bench:
     subject = read_subject(station, wanted.revision_id)
     with reading(station.database) as session:
         model = model_file(session, wanted.model_file_id)
+        others = _beside(session, wanted)
         build = results.build_with_identity(session, wanted.build_identity)
     control.report("check artifact")
     tree, flags = _artifact(station, build, wanted, subject)
     control.report("check weights")
     weights = errand.weights(model)
     header = read_local(weights, check=control.check) if is_unread(model) else None
-    target, *others = weight_mounts(weights)
+    target, *further = weight_mounts(weights)
+    firsts: dict[str, Mount] = {}
+    for role, row in others.items():
+        files = errand.weights(row)
+        firsts[role], *more = weight_mounts(files, role)
+        weights, further = (*weights, *files), [*further, *more]
     plan = Plan(
         engine=subject.family,
         scenario=SCENARIOS[wanted.scenario],
@@ -126,10 +132,12 @@ def _prepare(errand: Errand, wanted: BenchPayload) -> _Bench:
         runs=wanted.runs,
         boots=wanted.boots,
         launcher=launcher_of(subject.family),
-        mounts=(*others, *interpreter_mounts(subject.family)),
+        mounts=(*further, *interpreter_mounts(subject.family)),
         intent=wanted.intent,
         extra_flags=wanted.flags,
         env=wanted.env,
+        drafter=firsts.get("drafter"),
+        projector=firsts.get("projector"),
     )
     sandbox = errand.sandbox_for(subject.engine_row)
     return _Bench(
@@ -138,11 +146,25 @@ def _prepare(errand: Errand, wanted: BenchPayload) -> _Bench:
         plan.scenario,
         cast(BuildRow, build),
         model,
+        others,
         weights,
         sandbox,
         plan,
         header,
     )
+
+
+def _beside(session: Session, wanted: BenchPayload) -> dict[str, ModelFileRow]:
+    """Drafter and projector by role; one whose bytes are not those asked for is refused."""
+    ids = {"drafter": wanted.drafter_file_id, "projector": wanted.projector_file_id}
+    found = {role: model_file(session, number) for role, number in ids.items() if number}
+    for role, sha256 in wanted.beside.items():
+        if role not in found or found[role].sha256 != sha256:
+            raise Permanent(
+                f"the {role} of this bench is not known with sha256 {sha256[:12]}",
+                advice="submit the bench again",
+            )
+    return found
 
 
 def threads() -> int:
@@ -197,13 +219,15 @@ def _record(
         runs,
         runs_asked=wanted.runs,
         boots_asked=wanted.boots,
-        **_gravest(boots),
+        **gravest(boots),
     )
     found = results.Finished(
         build_id=cast(int, bench.build.id),
         revision_id=wanted.revision_id,
         engine_id=cast(int, subject.engine_row.id),
         model_file_id=wanted.model_file_id,
+        drafter_file_id=wanted.drafter_file_id,
+        projector_file_id=wanted.projector_file_id,
         rig_id=cast(int, rig.id),
         series=series,
         cell=planner.digest(series, rig.fingerprint, bench.sandbox.name, facts["kernel"]),
@@ -241,52 +265,6 @@ def _record(
     return verdict.sentence
 
 
-def usable_runs(boots: Sequence[Boot]) -> list[BootRuns]:
-    """The decode speeds that may feed a verdict, by boot; boots without any are left out."""
-    kept = []
-    for boot in boots:
-        speeds = tuple(
-            m.decode_tps
-            for m in boot.measurements
-            if not m.warmup and m.validity is Validity.OK and m.decode_tps
-        )
-        if speeds:
-            kept.append(BootRuns(boot.number, speeds))
-    return kept
-
-
-def _gravest(boots: Sequence[Boot]) -> dict[str, Any]:
-    """The most frequent validity that is not `ok` among the measured runs, and one reason."""
-    bad = [
-        m for b in boots for m in b.measurements if not m.warmup and m.validity is not Validity.OK
-    ]
-    if not bad:
-        return {"worst": Validity.OK, "why": ""}
-    kinds = [m.validity for m in bad]
-    worst = max(sorted(set(kinds)), key=kinds.count)
-    return {"worst": worst, "why": next(m.reason for m in bad if m.validity is worst)}
-
-
-def summary(boots: Sequence[Boot], runs: Sequence[BootRuns]) -> dict[str, Any]:
-    """The figures the board shows; None where there is nothing to show."""
-    measured = [m for b in boots for m in b.measurements if not m.warmup]
-    good = [m for m in measured if m.validity is Validity.OK]
-    return {
-        "decode_tps": _median([boot.speed for boot in runs]),
-        "prefill_tps": _median([m.prefill_tps for m in good]),
-        "ttft_ms": _median([m.ttft_ms for m in good]),
-        "load_seconds": _median([boot.load_seconds for boot in boots]),
-        "peak_memory_bytes": max((b.peak_memory_bytes or 0 for b in boots), default=0) or None,
-        "boots_used": len(runs),
-        "runs_used": sum(len(boot.speeds) for boot in runs),
-    }
-
-
-def _median(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return median(known) if known else None
-
-
 def _speeds(session: Session, row: ResultRow) -> list[float]:
     return [boot.speed for boot in results.boots_of(session, cast(int, row.id))]
 
@@ -298,6 +276,9 @@ def _command(bench: _Bench, boots: Sequence[Boot]) -> dict[str, Any]:
         sandbox.path(plan.artifact): "<artifact>",
         sandbox.path(plan.model): "<weights>",
     }
+    for role, mount in (("drafter", plan.drafter), ("projector", plan.projector)):
+        if mount is not None:
+            places[sandbox.path(mount)] = f"<{role}>"
     if plan.launcher:
         places[sandbox.path(plan.launcher)] = f"<forkscout>/jobs/engines/{plan.engine.LAUNCHER}"
     if boots:
@@ -312,10 +293,12 @@ def _command(bench: _Bench, boots: Sequence[Boot]) -> dict[str, Any]:
         "source": _source_command(bench),
         "artifact_sha256": bench.build.artifact,
         "weights_sha256": bench.model.sha256,
+        **{f"{role}_sha256": sha256 for role, sha256 in wanted.beside.items()},
         "forkscout": (
             f"forkscout submit bench --engine {revision.engine} --ref {revision.commit} "
             f"--target {bench.model.name} --scenario {bench.scenario.name} --rig {wanted.rig} "
             f"--context {wanted.context_tokens} --runs {wanted.runs} --boots {wanted.boots}"
+            + "".join(f" --{role} {row.name}" for role, row in bench.others.items())
         ),
     }
 

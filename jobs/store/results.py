@@ -35,6 +35,8 @@ class Finished:
     boots: Sequence[Boot]
     command: Mapping[str, Any] = field(default_factory=dict)
     environment: Mapping[str, Any] = field(default_factory=dict)
+    drafter_file_id: int | None = None
+    projector_file_id: int | None = None
 
 
 def build_with_identity(session: Session, identity: str) -> BuildRow | None:
@@ -53,6 +55,14 @@ def record_build(session: Session, row: BuildRow) -> BuildRow:
     session.add(row)
     session.flush()
     return row
+
+
+def build_of_artifact(session: Session, revision_id: int, artifact: str) -> BuildRow | None:
+    """A build of this revision whose artifact is exactly that."""
+    query = select(BuildRow).where(
+        BuildRow.revision_id == revision_id, BuildRow.artifact == artifact
+    )
+    return session.exec(query.order_by(col(BuildRow.id)).limit(1)).first()
 
 
 def lose_build(session: Session, identity: str) -> None:
@@ -97,7 +107,9 @@ def _record_boot(session: Session, result_id: int, boot: Boot, now: datetime) ->
     session.add(row)
     session.flush()
     for measurement in boot.measurements:
-        session.add(SampleRow(boot_id=cast(int, row.id), **asdict(measurement)))
+        values = asdict(measurement)
+        del values["scenario"]  # a stored result is about one
+        session.add(SampleRow(boot_id=cast(int, row.id), **values))
     session.flush()
 
 

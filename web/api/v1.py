@@ -11,7 +11,7 @@ from pydantic import BeforeValidator
 from sqlalchemy import Engine
 
 from jobs import clock, db
-from jobs.store import board, chains, overview, reasons, shown_negatives, source_health
+from jobs.store import board, chains, led, overview, reasons, shown_negatives, source_health
 from web import fit_site, pages, plain
 from web.logs import piece
 from web.site import Site
@@ -106,6 +106,14 @@ def router(engine: Engine, site: Site) -> APIRouter:
             raise HTTPException(404, f"Job {job_id} has written no log.")
         headers = {"X-Next-Offset": str(part.next_offset), "X-Log-Size": str(part.size)}
         return PlainTextResponse(site.clean(part.text), headers=headers)
+
+    @api.api_route("/events/{event_id}", methods=READ)
+    def event(event_id: Id) -> Response:
+        with db.reading(engine) as session:
+            found = led.event(session, event_id)
+        if found is None:
+            raise HTTPException(404, f"There is no event {event_id}.")
+        return StrictJson(plain.plain(found, site.clean))
 
     @api.api_route("/sources", methods=READ)
     def sources() -> Response:

@@ -288,3 +288,65 @@ def test_a_place_of_the_hub_is_named_once() -> None:
     """Two entries of one place would hide the roles of one of them."""
     text = '[[models]]\nwatch = "author:a"\n' * 2
     assert "a second 'author:a'" in refused(text).detail
+
+
+PLANNING = """
+[[rig]]
+name = "big"
+memory_gib = 24
+
+[[rule]]
+on = "drafter_published"
+do = "bench"
+rigs = ["big"]
+lane = "backfill"
+priority = 2
+
+[[rule]]
+name = "quiet"
+on = "fork_pushed"
+do = "nothing"
+
+[[budget]]
+rig = "big"
+hours_per_day = 6
+
+[[budget]]
+source = "hub:spiritbuun"
+hours_per_day = 1.5
+"""
+
+
+def test_rules_rigs_and_budgets_are_read() -> None:
+    """A rule without a name is called by what it says."""
+    watch = parse(GOOD + PLANNING, "list.toml")
+    assert [rule.called for rule in watch.rules] == ["drafter_published:bench", "quiet"]
+    assert [budget.called for budget in watch.budgets] == ["rig:big", "hub:spiritbuun"]
+    assert watch.rigs[0].memory_gib == 24
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says", "next_step"),
+    [
+        ('"drafter_published"', '"drafter_publishd"', "kind of event", "drafter_published"),
+        ('do = "bench"', 'do = "benches"', "rule.do cannot be 'benches'", "bench"),
+        ("rigs = ", "rig = ", "unknown key 'rig'", "rigs"),
+        ('rigs = ["big"]', 'rigs = ["bgi"]', "unknown rig 'bgi'", "big"),
+        ('"backfill"', '"on_demand"', "rule.lane cannot be 'on_demand'", ""),
+        ("priority = 2", "priority = 99", "rule.priority", ""),
+        ('"quiet"', '"drafter_published:bench"', "a second rule", "a name of its own"),
+        ('rig = "big"', 'rig = "bigg"', "unknown rig 'bigg'", "big"),
+        ('rig = "big"', "", "for a rig or for a source", "source ="),
+        ('"hub:spiritbuun"', '"everybody"', "engine:NAME or hub:AUTHOR", "engine:buun"),
+        ("hours_per_day = 6", "hours_per_day = -1", "hours_per_day", ""),
+        ("memory_gib = 24", "memory_gib = 0", "memory_gib", ""),
+    ],
+)
+def test_a_wrong_word_of_planning_is_named(old, new, says, next_step) -> None:
+    """With the line and the nearest right word."""
+    assert old in PLANNING
+    with pytest.raises(UsageError) as caught:
+        parse(GOOD + PLANNING.replace(old, new, 1), "list.toml")
+    assert "list.toml, line " in caught.value.message
+    assert says in caught.value.message
+    assert next_step in caught.value.message + caught.value.advice
