@@ -1,4 +1,4 @@
-"""Dated "does not work": when one is born, what it depended on, what moves it; pure, stores none."""
+"""Dated "does not work": when one is born, what it depended on, what moves it; pure."""
 
 from __future__ import annotations
 

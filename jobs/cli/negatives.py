@@ -48,9 +48,7 @@ def negatives(
     if context.invoked_subcommand is not None:
         return
     if everything + standing + overturned > 1:
-        raise UsageError(
-            "one of --all, --standing and --overturned", advice="leave the others out"
-        )
+        raise UsageError("one of --all, --standing and --overturned", advice="leave the others out")
     state = NegativeState.OVERTURNED if overturned else NegativeState.STANDING
     with reading(open_database(Settings())) as session:
         engine_id = catalog.engine_named(session, engine).id if engine else None
@@ -193,9 +191,7 @@ def retry(
     database = open_database(settings)
     with writing(database) as session:
         jobs = retests.retry(session, negative, clock.now())
-        refusals = [
-            move.refusal for move in store.moves_of(session, [negative]) if move.refusal
-        ]
+        refusals = [move.refusal for move in store.moves_of(session, [negative]) if move.refusal]
         live = store.live_retest(session, negative)
     if live is None and refusals:
         raise UsageError(f"negative {negative} is not tried: {refusals[-1]}")

@@ -144,6 +144,9 @@ def _refused(draft: Draft, rule: Rule | None, world: World) -> LeftOut | None:
     if rule is None or rule.do is Do.NOTHING:
         says = f"{rule.name} says nothing is done" if rule else "no rule asks for it"
         return LeftOut(identity, draft.what, Why.RULE, says)
+    if identity in world.retests:
+        detail = "it stood as a negative, and is tried again in the lane of retests"
+        return LeftOut(identity, draft.what, Why.NEGATIVE, detail)
     if rule.do is Do.RERUN or (draft.build_only and build not in world.failed):
         return None
     if build in world.failed:

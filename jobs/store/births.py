@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import cast
 
 from sqlmodel import Session, col, select
 
@@ -93,7 +92,7 @@ def _born(session: Session, asked: Asked, said: Said, now: datetime) -> Negative
 
 
 def doubt(session: Session, row: NegativeRow, asked: Asked, now: datetime) -> list[JobRow]:
-    """Let the pre-flight say what it thinks of "does not fit"; it queues a trial if it disagrees."""
+    """Let the pre-flight speak of what does not fit: where it disagrees, a trial is queued."""
     if not negatives.is_about_memory(row.failure_class):
         return []
     found = preflights.opinion(session, asked)
@@ -134,5 +133,5 @@ def _works_later(session: Session, asked: Asked) -> bool:
         )
     )
     keys = set(asked.question.keys)
-    found = (grounds.of_job(session, cast(JobRow, job)) for job in session.exec(query))
+    found = (grounds.of_job(session, job) for job in session.exec(query))
     return any(other is not None and keys & set(other.question.keys) for other in found)

@@ -160,7 +160,9 @@ def files_of(session: Session, row: NegativeRow) -> dict[str, ModelFileRow]:
         ROLES, (row.target_file_id, row.drafter_file_id, row.projector_file_id), strict=True
     )
     return {
-        role: session.get_one(ModelFileRow, number) for role, number in numbers if number is not None
+        role: session.get_one(ModelFileRow, number)
+        for role, number in numbers
+        if number is not None
     }
 
 
@@ -176,8 +178,8 @@ def _grounds(
     sandbox: str = "",
 ) -> Grounds:
     machine = session.exec(select(RigRow).where(RigRow.name == rig)).first()
-    names = {role: row.name for role, row in files.items()}
-    digests = {f"{role}_sha256": row.sha256 for role, row in files.items()}
+    names: dict[str, Any] = {role: row.name for role, row in files.items()}
+    digests: dict[str, Any] = {f"{role}_sha256": row.sha256 for role, row in files.items()}
     return Grounds(
         **(at(revision) if revision else {}),
         **names,
@@ -213,7 +215,7 @@ def of_rig(rig: RigRow) -> dict[str, Any]:
 
 def memory_of(rig: RigRow) -> int | None:
     """Bytes of the rig's card, or of a CPU rig's memory, as far as they are known."""
-    reported = rig.facts.get("vram_bytes")
+    reported = rig.memory_bytes or rig.facts.get("vram_bytes")
     if isinstance(reported, int) and reported > 0:
         return reported
     gib = rig.facts.get("memory_gib")
@@ -254,7 +256,11 @@ class Scenery:
         revision = self.newest.get(row.engine_id)
         flags, env = self._flags(row, then, engine)
         queue = "build" if row.kind == Kind.BUILD else f"bench.{row.rig}"
-        today = {**stored(then), **(of_rig(rig) if rig else {}), **(at(revision) if revision else {})}
+        today = {
+            **stored(then),
+            **(of_rig(rig) if rig else {}),
+            **(at(revision) if revision else {}),
+        }
         return Grounds(
             **{**today, "flags": flags, "env": env, "sandbox": self.cages.get(queue, "")}
         )

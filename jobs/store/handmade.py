@@ -1,4 +1,4 @@
-"""A person's negative: every name is checked first, then it stands, and the pre-flight has its say."""
+"""A person's negative: every name is checked first, then the pre-flight has its say; no guesses."""
 
 from __future__ import annotations
 
@@ -72,9 +72,7 @@ def add(session: Session, told: Told, now: datetime) -> Added:
         "flags": list(stack.flags) if stack else [],
         "env": dict(stack.env) if stack else {},
     }
-    asked = grounds.of_bench(
-        session, engine, revision, files, scenario=told.scenario, wish=wish
-    )
+    asked = grounds.of_bench(session, engine, revision, files, scenario=told.scenario, wish=wish)
     said = Said(
         outcome="said",
         failure_class=told.failure_class,
@@ -108,9 +106,7 @@ def _stack(session: Session, engine: EngineRow, target: str) -> StackRow | None:
     return next((stack for stack in stacks if stack.target == target), None)
 
 
-def _intent(
-    told: Told, files: dict[str, ModelFileRow], stack: StackRow | None
-) -> dict[str, Any]:
+def _intent(told: Told, files: dict[str, ModelFileRow], stack: StackRow | None) -> dict[str, Any]:
     intent = {k: v for k, v in (stack.intent if stack else {}).items() if k != "context"}
     if told.kv:
         intent["kv"] = told.kv

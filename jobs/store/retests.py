@@ -285,9 +285,7 @@ def _concerned(
         yield from _by_issue(session, event)
 
 
-def _by_revision(
-    session: Session, event: EventRow
-) -> Iterator[tuple[NegativeRow, Move, Again]]:
+def _by_revision(session: Session, event: EventRow) -> Iterator[tuple[NegativeRow, Move, Again]]:
     revision = session.get(RevisionRow, event.revision_id or 0)
     if revision is None:
         return

@@ -129,9 +129,7 @@ def board(session: Session, now: datetime, *, engine_id: int | None = None) -> N
         engine_id=engine_id,
         limit=MOST_OVERTURNED,
     )
-    return Negatives(
-        tuple(shown(session, standing, now)), tuple(shown(session, overturned, now))
-    )
+    return Negatives(tuple(shown(session, standing, now)), tuple(shown(session, overturned, now)))
 
 
 def chain(session: Session, number: int, now: datetime) -> tuple[ShownNegative, ...]:
@@ -140,9 +138,7 @@ def chain(session: Session, number: int, now: datetime) -> tuple[ShownNegative, 
     return tuple(shown(session, store.history(session, row), now)) if row else ()
 
 
-def shown(
-    session: Session, rows: Sequence[NegativeRow], now: datetime
-) -> list[ShownNegative]:
+def shown(session: Session, rows: Sequence[NegativeRow], now: datetime) -> list[ShownNegative]:
     """These negatives, in this order."""
     engines = store.engine_names(session, rows)
     moves = _moves(session, rows)
@@ -203,9 +199,7 @@ def _shown(
     )
 
 
-def _moves(
-    session: Session, rows: Iterable[NegativeRow]
-) -> dict[int, list[ShownMove]]:
+def _moves(session: Session, rows: Iterable[NegativeRow]) -> dict[int, list[ShownMove]]:
     numbers = [cast(int, row.id) for row in rows]
     query = (
         select(NegativeMoveRow, JobRow.state)

@@ -201,7 +201,13 @@ def test_a_span_is_said_in_its_two_largest_units(length, says) -> None:
 
 @pytest.mark.parametrize(
     ("failure_class", "is_one"),
-    [("does_not_fit", True), ("oom_kv", True), ("ring_oom", True), ("zoom", False), ("fattn", False)],
+    [
+        ("does_not_fit", True),
+        ("oom_kv", True),
+        ("ring_oom", True),
+        ("zoom", False),
+        ("fattn", False),
+    ],
 )
 def test_the_pre_flight_is_asked_about_memory(failure_class, is_one) -> None:
     """It has no opinion on anything else."""
