@@ -133,6 +133,21 @@ class Question:
         return tuple(dict.fromkeys((self.key, wide.key)))
 
 
+def bench_question(payload: Mapping[str, Any], *, engine: str, target_sha256: str) -> Question:
+    """What a bench of that payload asks; digests of what is loaded beside are in it."""
+    return Question(
+        Kind.BENCH,
+        engine,
+        str(payload.get("rig", "")),
+        scenario=str(payload.get("scenario", "")),
+        target_sha256=target_sha256,
+        projector_sha256=str(payload.get("projector_sha256") or ""),
+        drafted=bool(payload.get("drafter_sha256")),
+        context_tokens=int(payload.get("context_tokens") or 0),
+        intent=dict(payload.get("intent") or {}),
+    )
+
+
 @dataclass(frozen=True)
 class Grounds:
     """Exactly what an answer depended on; empty or None where it was not known.

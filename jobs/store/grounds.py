@@ -11,7 +11,7 @@ from sqlmodel import Session, col, select
 
 from jobs.model import Kind
 from jobs.negative_rows import NegativeRow
-from jobs.negatives import Grounds, Question
+from jobs.negatives import Grounds, Question, bench_question
 from jobs.sightings import RepositoryRow
 from jobs.store import fleet, forks
 from jobs.tables import EngineRow, JobRow, ModelFileRow, RevisionRow, RigRow, StackRow
@@ -110,17 +110,12 @@ def of_bench(
     sandbox: str = "",
 ) -> Asked:
     """The question of a bench; `wish` has rig, stack, context_tokens, intent, flags and env."""
-    rig, intent = str(wish.get("rig", "")), dict(wish.get("intent") or {})
-    question = Question(
-        Kind.BENCH,
-        engine.name,
-        rig,
-        scenario=scenario,
+    rig = str(wish.get("rig", ""))
+    beside = {f"{role}_sha256": row.sha256 for role, row in files.items() if role != "target"}
+    question = bench_question(
+        {**wish, **beside, "scenario": scenario},
+        engine=engine.name,
         target_sha256=files["target"].sha256,
-        projector_sha256=files["projector"].sha256 if "projector" in files else "",
-        drafted="drafter" in files,
-        context_tokens=int(wish.get("context_tokens") or 0),
-        intent=intent,
     )
     kept = ("rig", "context_tokens", "runs", "boots", "intent", "flags", "env", "build_identity")
     grounds = _grounds(

@@ -96,6 +96,12 @@ def standing_identities(session: Session) -> frozenset[str]:
     return frozenset(session.exec(query))
 
 
+def standing_questions(session: Session) -> frozenset[str]:
+    """Questions that stand, without what may move: only retests ask them."""
+    query = select(NegativeRow.question).where(NegativeRow.state == STANDING)
+    return frozenset(session.exec(query))
+
+
 def bear(session: Session, asked: Asked, said: Said, now: datetime) -> NegativeRow:
     """A new negative; it follows the one that stood for its question, which stands no longer."""
     question = asked.question

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, cast
@@ -23,6 +23,7 @@ from jobs.scenarios import DEFAULT_SCENARIO, SCENARIOS
 from jobs.store import catalog, forks, grounds, published, work, worlds
 from jobs.store import negatives as store
 from jobs.store.grounds import files_of, newest_revision
+from jobs.store.needs import dependents_of, needs_of
 from jobs.store.targets import target_for
 from jobs.store.work import HELD
 from jobs.tables import EngineRow, EventRow, JobRow, ModelFileRow, RevisionRow, StackRow
@@ -109,8 +110,8 @@ def requeue(
 ) -> list[JobRow]:
     """Note what moved and ask again, once at a time; the jobs of the retest that are new.
 
-    A retest that still waits gives way to one that asks with more. One that runs is waited for, and
-    so is any before another drafter has its turn; what moved meanwhile is looked at afterwards.
+    A retest that still waits gives way to one that asks with more; one that runs is waited for, and
+    what moved meanwhile is looked at afterwards.
     """
     again = again or Again()
     open_moves = store.note(session, row, moves, now, event_id=again.event_id)
@@ -118,7 +119,7 @@ def requeue(
     if live is not None and live.state not in HELD:
         _join(session, live, open_moves)
     kinds = {move.kind for move in open_moves} - {negatives.HINT}
-    if not kinds or (live is not None and (live.state in HELD or kinds == {DRAFTER})):
+    if not kinds or (live is not None and _goes_on(session, row, live, kinds)):
         return []
     engine = session.get_one(EngineRow, row.engine_id)
     revision = again.revision or newest_revision(session, row.engine_id)
@@ -150,11 +151,25 @@ def requeue(
         )
         for request in asked
     ]
+    if kinds == {DRAFTER} and work.was_tried(session, signed[-1].identity):
+        for move in answered:
+            move.refusal = "it was asked with that already"
+            session.add(move)
+        return []
+    jobs = _queue(session, signed, answered, now)
     if live is not None and live.identity == signed[-1].identity:
         live.reason = reason
+        session.add(live)
     elif live is not None:
         _give_way(session, live, now)
-    return _queue(session, signed, answered, now)
+    return jobs
+
+
+def _goes_on(session: Session, row: NegativeRow, live: JobRow, kinds: Set[str]) -> bool:
+    """Whether a retest is waited for: it runs, or it gives one drafter its turn before another."""
+    answers = (m for m in store.moves_of(session, [cast(int, row.id)]) if m.job_id == live.id)
+    drafting = any(move.kind == DRAFTER for move in answers)
+    return live.state in HELD or (drafting and kinds == {DRAFTER})
 
 
 def _queue(
@@ -188,6 +203,16 @@ def _join(session: Session, job: JobRow, moves: Iterable[NegativeMoveRow]) -> No
 
 
 def _give_way(session: Session, job: JobRow, now: datetime) -> None:
+    """End a waiting retest, and what waits for nothing else."""
+    _supersede(session, job, now)
+    for need in needs_of(session, cast(int, job.id)):
+        waits = need.state in (State.QUEUED, State.BLOCKED) and need.lane != Lane.ON_DEMAND
+        needed = any(d.state in work.LIVE for d in dependents_of(session, cast(int, need.id)))
+        if waits and not needed:
+            _supersede(session, need, now)
+
+
+def _supersede(session: Session, job: JobRow, now: datetime) -> None:
     lifecycle.check_move(State(job.state), State.SUPERSEDED)
     job.state, job.finished_at, job.blocked_by = State.SUPERSEDED.value, now, None
     job.message = "more has moved: the retest asks with that"
@@ -286,7 +311,7 @@ def _concerned(
 
 
 def _by_revision(session: Session, event: EventRow) -> Iterator[tuple[NegativeRow, Move, Again]]:
-    revision = session.get(RevisionRow, event.revision_id or 0)
+    revision = _revision(session, event)
     if revision is None:
         return
     engine = session.get_one(EngineRow, revision.engine_id)
@@ -296,6 +321,17 @@ def _by_revision(session: Session, event: EventRow) -> Iterator[tuple[NegativeRo
         if not then.commit or today.place > then.place:
             move = negatives.advanced(engine.name, then, today, commits=_commits(event))
             yield row, move, Again(revision=revision, event_id=event.id)
+
+
+def _revision(session: Session, event: EventRow) -> RevisionRow | None:
+    """What the event is about: its own revision, or the head at which it was noticed."""
+    if event.revision_id:
+        return session.get(RevisionRow, event.revision_id)
+    facts: Mapping[str, Any] = event.payload.get("facts") or event.payload
+    query = select(RevisionRow).where(
+        RevisionRow.engine_id == event.engine_id, RevisionRow.commit == str(facts.get("after"))
+    )
+    return session.exec(query).first()
 
 
 def _commits(event: EventRow) -> int | None:
