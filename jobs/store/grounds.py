@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from pydantic import TypeAdapter
@@ -46,7 +46,8 @@ def label(kind: str, engine: str, stack: str, rig: str) -> str:
 
 def stored(grounds: Grounds) -> dict[str, Any]:
     """Grounds as JSON."""
-    return asdict(grounds)
+    found: dict[str, Any] = _GROUNDS.dump_python(grounds, mode="json")
+    return found
 
 
 def read(row: NegativeRow) -> Grounds:

@@ -209,6 +209,23 @@ class Bench:
                     found.append(births.job_ended(session, held.job_id, self.now, days=7.0))
         return [known for known in found if known.born or known.overturned]
 
+    def work_off_to_bench(self) -> None:
+        """Do what comes before the bench."""
+        while True:
+            with db.writing(self.database) as session:
+                held = leases.lease(session, "build", "w1", self.now)
+                if held is None:
+                    return
+                leases.start(session, held, self.now)
+                said = self._record(session, held, (), Validity.OK)
+                leases.succeed(session, held, self.now, said)
+
+    def end(self, held: Lease, failure: JobFailure) -> Known:
+        """The job that is held fails."""
+        with db.writing(self.database) as session:
+            leases.fail(session, held, failure, self.now, limit=3)
+            return births.job_ended(session, held.job_id, self.now, days=7.0)
+
     def _record(
         self, session: Session, held: Lease, runs: Sequence[float], validity: Validity
     ) -> str:
