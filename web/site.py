@@ -75,7 +75,10 @@ class Site:
             return pages.result(detail, now=now) if detail else None
         if wanted := _FORK.fullmatch(path):
             fork = chains.fork(session, int(wanted[1]))
-            return fork_pages.fork(fork, now=now) if fork else None
+            if fork is None:
+                return None
+            stands = shown_negatives.of_repository(session, fork.fork.id, now)
+            return fork_pages.fork(fork, now=now, negatives=stands)
         if wanted := _EVENT.fullmatch(path):
             event = led.event(session, int(wanted[1]))
             return pages.event(event) if event else None

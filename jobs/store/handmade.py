@@ -21,6 +21,8 @@ from jobs.tables import EngineRow, JobRow, ModelFileRow, StackRow
 
 CLASS = re.compile(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
 
+CACHE_TYPE = re.compile(r"[a-z][a-z0-9_]{0,31}", re.ASCII)
+
 
 @dataclass(frozen=True)
 class Told:
@@ -90,6 +92,10 @@ def _check(told: Told) -> None:
         raise UsageError(
             f"{told.failure_class[:80]!r} is no class of failure",
             advice="write it like does_not_fit: small letters, digits and _",
+        )
+    if told.kv is not None and not CACHE_TYPE.fullmatch(told.kv):
+        raise UsageError(
+            f"{told.kv[:80]!r} is no cache type", advice="write it like q8_0 or turbo3"
         )
     if not told.why.strip():
         raise UsageError("a negative needs a reason", advice="say it with --why TEXT")

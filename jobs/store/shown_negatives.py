@@ -13,12 +13,14 @@ from jobs import negatives
 from jobs.model import Kind
 from jobs.negative_rows import NegativeMoveRow, NegativeRow
 from jobs.negatives import Grounds, NegativeState
+from jobs.sightings import RepositoryRow
 from jobs.store import grounds
 from jobs.store import negatives as store
 from jobs.store.work import LIVE
 from jobs.tables import JobRow, ModelFileRow, ResultRow
 
 MOST_OVERTURNED = 100
+MOST_OF_FORK = 20
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,16 @@ def board(session: Session, now: datetime, *, engine_id: int | None = None) -> N
         limit=MOST_OVERTURNED,
     )
     return Negatives(tuple(shown(session, standing, now)), tuple(shown(session, overturned, now)))
+
+
+def of_repository(session: Session, repository_id: int, now: datetime) -> tuple[ShownNegative, ...]:
+    """What stands of the engine that is built from that repository."""
+    place = session.get(RepositoryRow, repository_id)
+    if place is None or place.engine_id is None:
+        return ()
+    standing = (NegativeState.STANDING,)
+    rows = store.listed(session, states=standing, engine_id=place.engine_id, limit=MOST_OF_FORK)
+    return tuple(shown(session, rows, now))
 
 
 def chain(session: Session, number: int, now: datetime) -> tuple[ShownNegative, ...]:
