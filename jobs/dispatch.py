@@ -19,7 +19,7 @@ from jobs.planning.plan import OF_FILES, OF_ISSUES, Plan, asked, plan
 from jobs.planning.rules import is_about
 from jobs.planning.world import Event, World
 from jobs.scenarios import SCENARIOS, Scenario
-from jobs.store import catalog, forks, histories, published, retests, rules, work, worlds
+from jobs.store import catalog, forks, histories, moves, published, rules, work, worlds
 from jobs.store.targets import target_for
 from jobs.tables import EngineRow, EventRow, JobRow, LeftOutRow, ModelFileRow, RevisionRow
 
@@ -110,7 +110,7 @@ def plan_event(
     """Decide about an event for each engine that it is planned for, queue what it asks for."""
     row.planned = True
     session.add(row)
-    again = retests.moved_by(session, row, world.now)
+    again = moves.moved_by(session, row, world.now)
     if not is_about(world.rules, row.kind):
         return [Planned(row, Plan(), tuple(again))]
     world = replace(world, retests=frozenset(job.identity for job in again))

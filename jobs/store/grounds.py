@@ -227,11 +227,10 @@ def _sandbox(session: Session, job: JobRow) -> str:
 def _issues(session: Session, engine_id: int) -> tuple[str, ...]:
     """Linked issues of the engine's repository that are not closed."""
     query = select(RepositoryRow).where(RepositoryRow.engine_id == engine_id)
-    names = [row.full_name for row in session.exec(query)]
     return tuple(
         f"{row.full_name}#{row.number}"
-        for name in names
-        for row in forks.linked_issues(session, name)
+        for place in session.exec(query)
+        for row in forks.issues_linked_to(session, place.github_id, place.full_name)
         if row.state != "closed"
     )
 

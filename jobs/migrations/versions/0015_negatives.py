@@ -8,8 +8,8 @@ from alembic import op
 
 from jobs.columns import UtcDateTime
 
-revision = "0013"
-down_revision = "0012"
+revision = "0015"
+down_revision = "0013"
 branch_labels = None
 depends_on = None
 
