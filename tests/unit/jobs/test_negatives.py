@@ -62,7 +62,7 @@ def test_only_what_the_engine_or_the_wish_is_blamed_for_is_negative(
 @pytest.mark.parametrize("validity", Validity)
 def test_a_result_is_negative_where_it_tells_of_the_stack(validity: Validity) -> None:
     """Not where it tells of the machine, of a cache or of our own measuring."""
-    others = {"ok", "cached", "tainted", "wrong_server", "inconsistent"}
+    others = {"ok", "cached", "tainted", "wrong_server", "inconsistent", "twin"}
     assert negatives.measured_as_negative(validity) is (validity not in others)
 
 
