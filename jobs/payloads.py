@@ -56,6 +56,12 @@ class BenchPayload(_Payload):
         return {role: sha256 for role, sha256 in found.items() if sha256}
 
 
+class HealthPayload(BenchPayload):
+    """Measure the golden of a rig."""
+
+    golden_id: int
+
+
 class PublishPayload(_Payload):
     """Write the static export."""
 

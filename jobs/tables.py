@@ -139,7 +139,7 @@ class RigRow(SQLModel, table=True):
 
 
 class WorkerRow(SQLModel, table=True):
-    """One worker process and when it last spoke."""
+    """One worker process: when it spoke, when it last heard its doorbell, what holds it back."""
 
     __tablename__ = "worker"
     name: str = Field(primary_key=True)
@@ -148,8 +148,11 @@ class WorkerRow(SQLModel, table=True):
     pid: int
     draining: bool = False
     sandbox: str = ""
+    trouble: str = ""
+    advice: str = ""
     started_at: datetime = moment()
     beat_at: datetime = moment()
+    heard_at: datetime | None = moment(default=None)
 
 
 class JobRow(SQLModel, table=True):
@@ -274,7 +277,7 @@ class BuildRow(SQLModel, table=True):
 
 
 class ResultRow(SQLModel, table=True):
-    """All boots of one bench job."""
+    """All boots of one bench job; `doubt` says why its rig could not be believed at that time."""
 
     __tablename__ = "result"
     id: int | None = Field(default=None, primary_key=True)
@@ -294,6 +297,7 @@ class ResultRow(SQLModel, table=True):
     sandbox: str
     validity: str
     validity_reason: str = ""
+    doubt: str = ""
     decode_tps: float | None = None
     prefill_tps: float | None = None
     ttft_ms: float | None = None

@@ -22,6 +22,7 @@ from scout.watchlist import (
     StackEntry,
     WatchList,
 )
+from scout.wrong_golden import wrong_golden
 
 CONTEXT_TOKENS = range(256, 2_097_153)
 NO_PARENT = "no other engine is watched: add that one first, or leave parent out"
@@ -59,6 +60,8 @@ def impossible(watch: WatchList, beside: Beside) -> Iterator[Problem]:
     models = dict.fromkeys(beside.models, "") | {each.name: each.role for each in watch.models}
     for at, stack in enumerate(watch.stacks):
         yield from _wrong_stack(engines, models, at, stack)
+    for at, golden in enumerate(watch.goldens):
+        yield from wrong_golden(watch, at, golden)
     yield from wrong_rules(watch, engines=engines | beside.watched.keys())
 
 

@@ -10,7 +10,7 @@ from sqlmodel import Session
 
 from jobs.errors import UsageError
 from jobs.planning.rules import FILTERS
-from jobs.store import catalog, hub, rules
+from jobs.store import catalog, hub, rigs, rules
 from jobs.store.origins import origin_of
 from jobs.tables import EngineRow
 from scout.watchlist import DRIVEN_FAMILIES, MADE_WAYS, EngineEntry, ModelEntry, WatchList
@@ -66,12 +66,21 @@ def apply(
         }
         _, differs = catalog.upsert_stack(session, stack.name, now=now, values=values)
         touched += [f"stack {stack.name}"] if differs else []
+    usable = {stack.name for stack in benchable}
+    for golden in (each for each in watch_list.goldens if each.stack in usable):
+        low, high = golden.decode_tps or (None, None)
+        wish = rigs.Wish(
+            golden.rig, golden.stack, golden.revision, low, high, golden.text_sha256 or ""
+        )
+        if rigs.upsert_golden(session, wish, now):
+            touched.append(f"golden of {golden.rig}")
     touched += _rules(session, watch_list, now)
     dropped: list[str] = []
     retired: list[str] = []
     unwatched: list[str] = []
     if replace:
         dropped = catalog.drop_stacks(session, keep=[stack.name for stack in benchable])
+        rigs.drop_goldens(session, keep=[each.rig for each in watch_list.goldens], now=now)
         retired = _retire(session, keep=rows)
         places = {each.watch for each in watch_list.hub_watches}
         unwatched = hub.retire_watches(session, keep=places)
@@ -100,6 +109,7 @@ def _known(session: Session) -> set[str]:
         *(f"model {row.name}" for row in catalog.model_files(session)),
         *(f"place {row.watch}" for row in hub.watches(session)),
         *(f"stack {row.name}" for row in catalog.stacks(session)),
+        *(f"golden of {row.rig}" for row in rigs.goldens(session)),
         *(f"rule {row.name}" for row in rules.rules(session)),
         *(f"budget {row.name}" for row in rules.budgets(session)),
         *(f"memory of {row.name}" for row in catalog.rigs(session) if row.memory_bytes),

@@ -229,6 +229,22 @@ class StackEntry(_Table):
     scenarios: Annotated[tuple[str, ...], Field(strict=False, min_length=1)] = ("decode-128",)
 
 
+class GoldenEntry(_Table):
+    """`[[golden]]`: the known build of a rig, with its known result where somebody knows it."""
+
+    rig: RigName
+    stack: Name
+    revision: Annotated[str, AfterValidator(_branch)]
+    decode_tps: (
+        Annotated[
+            tuple[Annotated[float, Field(gt=0, strict=False)], ...],
+            Field(strict=False, min_length=2, max_length=2),
+        ]
+        | None
+    ) = None
+    text_sha256: Sha256 | None = None
+
+
 class RigEntry(_Table):
     """`[[rig]]`: what a rig's card holds, where its worker does not say."""
 
@@ -277,6 +293,7 @@ class WatchList(_Table):
     models: Annotated[tuple[ModelEntry, ...], Field(strict=False, alias="model")] = ()
     hub_watches: Annotated[tuple[HubWatchEntry, ...], Field(strict=False, alias="models")] = ()
     stacks: Annotated[tuple[StackEntry, ...], Field(strict=False, alias="stack")] = ()
+    goldens: Annotated[tuple[GoldenEntry, ...], Field(strict=False, alias="golden")] = ()
     rigs: Annotated[tuple[RigEntry, ...], Field(strict=False, alias="rig")] = ()
     rules: Annotated[tuple[RuleEntry, ...], Field(strict=False, alias="rule")] = ()
     budgets: Annotated[tuple[BudgetEntry, ...], Field(strict=False, alias="budget")] = ()

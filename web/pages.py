@@ -25,6 +25,7 @@ FIXED = (
     "index.html",
     "leaderboard.html",
     "queue.html",
+    "workers.html",
     "engines.html",
     "forks.html",
     "negatives.html",

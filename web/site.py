@@ -16,8 +16,8 @@ from sqlmodel import Session
 from jobs.config import Settings
 from jobs.lifecycle import SOURCE_SHARE
 from jobs.model import State
-from jobs.store import board, chains, led, overview, reasons, shown_negatives
-from web import fit_site, fork_pages, negative_pages, pages
+from jobs.store import board, chains, led, overview, reasons, shown_negatives, workshop
+from web import fit_site, fork_pages, negative_pages, pages, worker_pages
 from web.fit_wish import Asked
 from web.logs import tail
 from web.ranking import Board, TellsApart, boards, boots_apart
@@ -60,6 +60,9 @@ class Site:
             case "queue.html":
                 found = overview.queue(session, now=now)
                 return pages.queue(found, now=now, silent_seconds=self.silent_seconds)
+            case "workers.html":
+                found_shop = workshop.workshop(session, now, silent_seconds=self.silent_seconds)
+                return worker_pages.workers(found_shop)
             case "engines.html":
                 return pages.engines(overview.engines(session))
             case "forks.html":

@@ -21,6 +21,7 @@ VALIDITY = {
     Validity.CONFIG_MISMATCH: "The server ran with other settings than it was asked for.",
     Validity.INCONSISTENT: "The server's own figures contradict each other.",
     Validity.EMPTY: "No token came.",
+    Validity.DOUBTFUL: "Its rig failed its health job later, and may not have been well then.",
     Validity.TWIN: "Random weights of a real shape: memory and speed, never a rank.",
 }
 

@@ -16,11 +16,11 @@ from jobs import clock, compare, git, planner
 from jobs.control import Control
 from jobs.db import reading, writing
 from jobs.errors import JobFailure, Permanent
-from jobs.model import Blame, Boot, Flags, Lane
+from jobs.model import Blame, Boot, Flags, Lane, Validity
 from jobs.payloads import BenchPayload
 from jobs.scenarios import SCENARIOS, Scenario
 from jobs.station import Record, Station
-from jobs.store import fleet, results, work
+from jobs.store import fleet, results, rigs, work
 from jobs.store.leases import Lease
 from jobs.summing import gravest, summary, usable_runs
 from jobs.tables import BuildRow, ModelFileRow, ResultRow
@@ -30,7 +30,7 @@ from workers.card_memory import card_memory
 from workers.errands import ARTIFACT_PLACE, Errand, Subject, model_file, read_subject
 from workers.flags import flags_in
 from workers.headers import HeaderRead, is_unread, read_local
-from workers.host import fingerprint, machine_facts
+from workers.host import environment_of, fingerprint, machine_facts
 from workers.plan import Place, Plan, interpreter_mounts, launcher_of, weight_mounts
 from workers.quiet import disturbance, marked, wait_for_quiet
 from workers.sandbox import Limits, Mount, Sandbox
@@ -45,7 +45,7 @@ PATIENCE = 2
 
 
 @dataclass(frozen=True)
-class _Bench:
+class Bench:
     """Everything known before the first boot."""
 
     wanted: BenchPayload
@@ -63,8 +63,13 @@ class _Bench:
 def bench(station: Station, held: Lease, control: Control) -> Record:
     """Boot, measure, judge; the result and its verdict are stored with the end of the job."""
     wanted = BenchPayload.model_validate(held.payload)
-    errand = Errand(station, held, control)
-    prepared = _prepare(errand, wanted)
+    prepared, boots, facts = measured(Errand(station, held, control), wanted)
+    return lambda session: _record(session, held, prepared, boots, facts)
+
+
+def measured(errand: Errand, wanted: BenchPayload) -> tuple[Bench, list[Boot], dict[str, Any]]:
+    """Everything checked, every boot done, and what the machine said of itself before."""
+    station, prepared = errand.station, _prepare(errand, wanted)
     facts = machine_facts()
     place = Place(
         sandbox=prepared.sandbox,
@@ -76,7 +81,7 @@ def bench(station: Station, held: Lease, control: Control) -> Record:
     )
     with being_read(prepared.weights):
         boots = _undisturbed(errand, prepared.plan, place)
-    return lambda session: _record(session, held, prepared, boots, facts)
+    return prepared, boots, facts
 
 
 def _undisturbed(errand: Errand, plan: Plan, place: Place) -> list[Boot]:
@@ -103,7 +108,7 @@ def _keep(errand: Errand, boot: Boot) -> None:
         file.write(json.dumps(asdict(boot), default=str) + "\n")
 
 
-def _prepare(errand: Errand, wanted: BenchPayload) -> _Bench:
+def _prepare(errand: Errand, wanted: BenchPayload) -> Bench:
     station, control = errand.station, errand.control
     subject = read_subject(station, wanted.revision_id)
     with reading(station.database) as session:
@@ -140,7 +145,7 @@ def _prepare(errand: Errand, wanted: BenchPayload) -> _Bench:
         projector=firsts.get("projector"),
     )
     sandbox = errand.sandbox_for(subject.engine_row)
-    return _Bench(
+    return Bench(
         wanted,
         subject,
         plan.scenario,
@@ -202,7 +207,7 @@ def _lost(station: Station, wanted: BenchPayload, failure_class: str, words: str
 
 
 def _record(
-    session: Session, held: Lease, bench: _Bench, boots: Sequence[Boot], facts: dict[str, Any]
+    session: Session, held: Lease, bench: Bench, boots: Sequence[Boot], facts: dict[str, Any]
 ) -> str:
     now = clock.now()
     wanted, subject = bench.wanted, bench.subject
@@ -243,6 +248,17 @@ def _record(
         environment={**facts, "forkscout": version("forkscout"), "sandbox": bench.sandbox.name},
     )
     history = results.cell_history(session, found.cell)
+    rigs.arrive(session, rig.name, environment_of(facts), now)
+    if stands.validity is Validity.OK:
+        rigs.learn(
+            session,
+            rig.name,
+            wanted,
+            revision=subject.revision.label,
+            speeds=[each.speed for each in runs],
+            text_sha256=steady_text(bench.scenario, boots),
+            now=now,
+        )
     if bench.header is not None:
         bench.header.put_in(model_file(session, wanted.model_file_id))
     row = results.record_result(session, held.job_id, found, now)
@@ -265,11 +281,22 @@ def _record(
     return verdict.sentence
 
 
+def first_text(boot: Boot) -> str:
+    """The digest of what the first measured run of a boot said."""
+    return next((m.text_sha256 or "" for m in boot.measurements if not m.warmup), "")
+
+
+def steady_text(scenario: Scenario, boots: Sequence[Boot]) -> str:
+    """What every boot says word for word; empty where it need not, or did not."""
+    said = {first_text(boot) for boot in boots}
+    return said.pop() if scenario.temperature == 0 and len(said) == 1 else ""
+
+
 def _speeds(session: Session, row: ResultRow) -> list[float]:
     return [boot.speed for boot in results.boots_of(session, cast(int, row.id))]
 
 
-def _command(bench: _Bench, boots: Sequence[Boot]) -> dict[str, Any]:
+def _command(bench: Bench, boots: Sequence[Boot]) -> dict[str, Any]:
     """What to type to get the same; paths are placeholders, digests say what stands there."""
     sandbox, plan, revision = bench.sandbox, bench.plan, bench.subject.revision
     places = {
@@ -303,7 +330,7 @@ def _command(bench: _Bench, boots: Sequence[Boot]) -> dict[str, Any]:
     }
 
 
-def _source_command(bench: _Bench) -> str:
+def _source_command(bench: Bench) -> str:
     """How to get exactly this source without us."""
     revision, engine = bench.subject.revision, bench.subject.engine_row
     if engine.repo:

@@ -10,7 +10,7 @@ from sqlmodel import Session, col, select
 
 from jobs import negatives
 from jobs.model import Blame, Kind, State, Validity
-from jobs.negative_rows import NegativeRow
+from jobs.negative_tables import NegativeRow
 from jobs.store import grounds, preflights, retests
 from jobs.store import negatives as store
 from jobs.store.grounds import Asked

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from sqlmodel import Session, col, select
 
 from jobs.model import Kind
-from jobs.negative_rows import NegativeRow
+from jobs.negative_tables import NegativeRow
 from jobs.negatives import Grounds, Question, bench_question
 from jobs.sightings import RepositoryRow
 from jobs.store import fleet, forks

@@ -12,7 +12,7 @@ from sqlmodel import Session
 
 from jobs import negatives, planner
 from jobs.errors import UsageError
-from jobs.negative_rows import NegativeRow
+from jobs.negative_tables import NegativeRow
 from jobs.planning.pairs import speculation_of
 from jobs.store import births, catalog, grounds, work, worlds
 from jobs.store import negatives as store

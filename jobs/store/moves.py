@@ -9,7 +9,7 @@ from typing import Any, cast
 from sqlmodel import Session, select
 
 from jobs import negatives
-from jobs.negative_rows import NegativeRow
+from jobs.negative_tables import NegativeRow
 from jobs.negatives import Grounds, Move
 from jobs.pairing import Answer, pair
 from jobs.planning.pairs import DRAFTERS

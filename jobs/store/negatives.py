@@ -12,7 +12,7 @@ from sqlmodel import Session, col, select
 from jobs import negatives
 from jobs.dialect import wire
 from jobs.errors import UsageError
-from jobs.negative_rows import NegativeMoveRow, NegativeRow
+from jobs.negative_tables import NegativeMoveRow, NegativeRow
 from jobs.negatives import Move, NegativeState, Past, Question, span
 from jobs.store import catalog, grounds
 from jobs.store.grounds import Asked

@@ -151,10 +151,11 @@ def revision_label(session: Session, row: ResultRow) -> str:
 
 
 def cell_history(session: Session, cell: str) -> Sequence[ResultRow]:
-    """The `ok` results of a cell, oldest first."""
+    """The `ok` results of a cell that nobody doubts, oldest first."""
     query = (
         select(ResultRow)
         .where(ResultRow.cell == cell, ResultRow.validity == Validity.OK.value)
+        .where(ResultRow.doubt == "")
         .order_by(col(ResultRow.id))
     )
     return session.exec(query).all()

@@ -13,7 +13,7 @@ from jobs import lifecycle, negatives, planner
 from jobs.engines.registry import FAMILIES
 from jobs.errors import UsageError
 from jobs.model import Kind, Lane, State, Trust
-from jobs.negative_rows import NegativeMoveRow, NegativeRow
+from jobs.negative_tables import NegativeMoveRow, NegativeRow
 from jobs.negatives import DRAFTER, Move
 from jobs.planner import JobRequest, Weights
 from jobs.planning.chains import BenchWish, Files, chain

@@ -11,7 +11,7 @@ from sqlmodel import Session, col, select
 
 from jobs import negatives
 from jobs.model import Kind
-from jobs.negative_rows import NegativeMoveRow, NegativeRow
+from jobs.negative_tables import NegativeMoveRow, NegativeRow
 from jobs.negatives import Grounds, NegativeState
 from jobs.sightings import RepositoryRow
 from jobs.store import grounds

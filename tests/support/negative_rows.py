@@ -7,7 +7,7 @@ from typing import Any
 
 from support.rows import Rows, digest
 
-from jobs.negative_rows import NegativeMoveRow, NegativeRow
+from jobs.negative_tables import NegativeMoveRow, NegativeRow
 from jobs.negatives import Grounds
 from jobs.store.grounds import stored
 from jobs.tables import EngineRow

@@ -27,7 +27,7 @@ from jobs.model import (
     Trust,
     Validity,
 )
-from jobs.negative_rows import NegativeRow
+from jobs.negative_tables import NegativeRow
 from jobs.planning.chains import BenchWish
 from jobs.scenarios import SCENARIOS
 from jobs.store import births, catalog, leases, results, retests, weights, work

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator
 from sqlalchemy import Engine
 
 from jobs import clock, db
-from jobs.store import board, chains, led, overview, reasons, shown_negatives, source_health
+from jobs.store import board, chains, led, overview, reasons, shown_negatives, source_health, workshop
 from web import fit_site, pages, plain
 from web.logs import piece
 from web.site import Site
@@ -94,6 +94,18 @@ def router(engine: Engine, site: Site) -> APIRouter:
         if not found:
             raise HTTPException(404, f"There is no negative {negative_id}.")
         return StrictJson({"chain": plain.plain(found, site.clean)})
+
+    @api.api_route("/rigs", methods=READ)
+    def rigs() -> Response:
+        with db.reading(engine) as session:
+            return StrictJson({"rigs": plain.plain(workshop.shown_rigs(session), site.clean)})
+
+    @api.api_route("/workers", methods=READ)
+    def workers() -> Response:
+        with db.reading(engine) as session:
+            found = workshop.workshop(session, clock.now(), silent_seconds=site.silent_seconds)
+        shown = {"at": found.at, "workers": found.workers, "alarms": found.alarms}
+        return StrictJson(plain.plain(shown, site.clean))
 
     @api.api_route("/jobs/{job_id}/log", methods=READ)
     def log(job_id: Id, offset: Annotated[Number, Query(ge=0, le=LARGEST_OFFSET)] = 0) -> Response:

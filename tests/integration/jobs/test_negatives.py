@@ -11,7 +11,7 @@ from support.one_stack import REPO, RIG, TARGET, Bench, crash
 from jobs import db
 from jobs.errors import UsageError
 from jobs.model import Blame, Lane, State, Trust, Validity
-from jobs.negative_rows import NegativeMoveRow
+from jobs.negative_tables import NegativeMoveRow
 from jobs.sightings import RepositoryRow
 from jobs.store import forks, leases, negatives, retests, work
 from jobs.tables import EngineRow, RigRow, StackRow

@@ -234,6 +234,17 @@ def test_a_database_that_fails_is_told_in_our_look(app, example) -> None:
     assert "does not answer" in ask(app, "/api/v1/leaderboard").json()["detail"]
 
 
+def test_rigs_and_workers_are_told_as_json(app, example):
+    """State, golden and runs of each rig; condition and age of each worker; alarms."""
+    rigs = ask(app, "/api/v1/rigs").json()["rigs"]
+    assert {rig["state"] for rig in rigs} == {"unproven"}
+    found = ask(app, "/api/v1/workers").json()
+    assert {"name", "condition", "beat_age_seconds", "job"} <= set(found["workers"][0])
+    assert found["at"].endswith("+00:00")
+    page = ask(app, "/workers.html").text
+    assert all(worker["label"] in page for worker in found["workers"])
+
+
 def test_an_event_shows_jobs_and_what_was_left_out(app, example) -> None:
     """Page and JSON; the text of strangers stays text."""
     with db.writing(example.engine) as session:

@@ -290,6 +290,49 @@ def test_a_place_of_the_hub_is_named_once() -> None:
     assert "a second 'author:a'" in refused(text).detail
 
 
+GOLDEN = """
+[[golden]]
+rig = "olares-5090m"
+stack = "tiny-fork"
+revision = "v0.1.2"
+decode_tps = [60, 75.5]
+"""
+
+
+def test_a_golden_names_rig_stack_and_revision() -> None:
+    """With a band where somebody knows it."""
+    (golden,) = parse(GOOD + GOLDEN, "list.toml").goldens
+    assert (golden.rig, golden.revision, golden.decode_tps) == (
+        "olares-5090m",
+        "v0.1.2",
+        (60, 75.5),
+    )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "says"),
+    [
+        ('stack = "tiny-forc"', 'stack = "tiny-fork"\nrevision', "unknown stack 'tiny-forc'"),
+        ("[75.5, 60]", "[60, 75.5]", "ends below its start"),
+        ("[60]", "[60, 75.5]", "decode_tps"),
+        ('rig = "cpu"', 'rig = "olares-5090m"\nstack', "fork is not built for rig 'cpu'"),
+    ],
+)
+def test_a_golden_that_cannot_be_is_refused(wrong: str, right: str, says: str) -> None:
+    """An unknown stack, a band upside down, a rig that does not build it."""
+    old = right.partition("\n")[0]
+    text = GOOD + GOLDEN.replace(old, wrong)
+    with pytest.raises(UsageError) as caught:
+        parse(text, "list.toml")
+    assert says in caught.value.message
+
+
+def test_a_rig_has_one_golden() -> None:
+    """A second one is refused."""
+    with pytest.raises(UsageError, match="a second golden"):
+        parse(GOOD + GOLDEN + GOLDEN, "list.toml")
+
+
 PLANNING = """
 [[rig]]
 name = "big"
