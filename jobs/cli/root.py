@@ -30,7 +30,16 @@ def build_app(wanted: str = "") -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_options)
-    ours = (run.app, work.app, plan.app, listing.app, queues.app, bringing.app, rigs.app, negatives.app)
+    ours = (
+        run.app,
+        work.app,
+        plan.app,
+        listing.app,
+        queues.app,
+        bringing.app,
+        rigs.app,
+        negatives.app,
+    )
     for each in ours:
         app.add_typer(each)
     if wanted not in set().union(*map(_names, ours)):

@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlmodel import Session, col, select
 
 from jobs import negatives
-from jobs.model import Blame, Kind, State, Validity
+from jobs.model import Blame, Kind, Lane, State, Validity
 from jobs.negative_tables import NegativeRow
 from jobs.store import grounds, preflights, retests
 from jobs.store import negatives as store
@@ -36,7 +36,8 @@ def job_ended(session: Session, job_id: int, now: datetime, *, days: float) -> K
     """
     job = session.get_one(JobRow, job_id)
     state, kind = State(job.state), Kind(job.kind)
-    if kind not in (Kind.BUILD, Kind.BENCH) or state not in (State.FAILED, State.SUCCEEDED):
+    ended = state in (State.FAILED, State.SUCCEEDED) and kind in (Kind.BUILD, Kind.BENCH)
+    if not ended or job.lane == Lane.HEALTH:
         return NOTHING
     result = session.exec(select(ResultRow).where(ResultRow.job_id == job_id)).first()
     works = state is State.SUCCEEDED and (kind is Kind.BUILD or _is_ok(result))

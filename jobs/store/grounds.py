@@ -13,7 +13,7 @@ from jobs.model import Kind
 from jobs.negative_tables import NegativeRow
 from jobs.negatives import Grounds, Question, bench_question
 from jobs.sightings import RepositoryRow
-from jobs.store import fleet, forks
+from jobs.store import fleet, forks, rigs
 from jobs.tables import EngineRow, JobRow, ModelFileRow, RevisionRow, RigRow, StackRow
 
 ROLES = ("target", "drafter", "projector")
@@ -180,7 +180,7 @@ def _grounds(
         **(at(revision) if revision else {}),
         **names,
         **digests,
-        **(of_rig(machine) if machine else {}),
+        **(of_rig(session, machine) if machine else {}),
         flags=flags,
         env=dict(env or {}),
         sandbox=sandbox,
@@ -198,14 +198,13 @@ def at(revision: RevisionRow) -> dict[str, Any]:
     }
 
 
-def of_rig(rig: RigRow) -> dict[str, Any]:
-    """What grounds say of a rig: driver, memory, fingerprint."""
-    facts = rig.facts
-    driver = facts.get("driver") or facts.get("driver_version") or ""
+def of_rig(session: Session, rig: RigRow) -> dict[str, Any]:
+    """What grounds say of a rig: its worker's word at the last start, else that of a bench."""
+    said = {**rig.facts, **rigs.health_of(session, rig.name).environment}
     return {
-        "driver": str(driver),
+        "driver": str(said.get("driver") or ""),
         "vram_bytes": memory_of(rig),
-        "fingerprint": rig.fingerprint,
+        "fingerprint": str(said.get("hardware") or rig.fingerprint),
     }
 
 
@@ -239,7 +238,7 @@ def _issues(session: Session, engine_id: int) -> tuple[str, ...]:
 class Scenery:
     """Rigs, stacks, cages and newest revisions, read once for many negatives."""
 
-    rigs: Mapping[str, RigRow]
+    rigs: Mapping[str, Mapping[str, Any]]
     stacks: Mapping[str, StackRow]
     cages: Mapping[str, str]
     newest: Mapping[int, RevisionRow]
@@ -253,7 +252,7 @@ class Scenery:
         queue = "build" if row.kind == Kind.BUILD else f"bench.{row.rig}"
         today = {
             **stored(then),
-            **(of_rig(rig) if rig else {}),
+            **(rig or {}),
             **(at(revision) if revision else {}),
         }
         return Grounds(
@@ -275,7 +274,7 @@ def scenery(session: Session, rows: list[NegativeRow]) -> Scenery:
     numbers = sorted({row.engine_id for row in rows})
     engines = session.exec(select(EngineRow).where(col(EngineRow.id).in_(numbers))).all()
     return Scenery(
-        rigs={row.name: row for row in session.exec(select(RigRow))},
+        rigs={row.name: of_rig(session, row) for row in session.exec(select(RigRow))},
         stacks={row.name: row for row in session.exec(select(StackRow))},
         cages={row.queue: row.sandbox for row in fleet.workers(session) if row.sandbox},
         newest={each: row for each in numbers if (row := newest_revision(session, each))},

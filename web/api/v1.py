@@ -11,7 +11,16 @@ from pydantic import BeforeValidator
 from sqlalchemy import Engine
 
 from jobs import clock, db
-from jobs.store import board, chains, led, overview, reasons, shown_negatives, source_health, workshop
+from jobs.store import (
+    board,
+    chains,
+    led,
+    overview,
+    reasons,
+    shown_negatives,
+    source_health,
+    workshop,
+)
 from web import fit_site, pages, plain
 from web.logs import piece
 from web.site import Site

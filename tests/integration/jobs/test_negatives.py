@@ -13,7 +13,7 @@ from jobs.errors import UsageError
 from jobs.model import Blame, Lane, State, Trust, Validity
 from jobs.negative_tables import NegativeMoveRow
 from jobs.sightings import RepositoryRow
-from jobs.store import forks, leases, negatives, retests, work
+from jobs.store import forks, leases, negatives, retests, rigs, work
 from jobs.tables import EngineRow, RigRow, StackRow
 
 NOON = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
@@ -157,6 +157,15 @@ def test_what_changed_without_an_event_is_seen_by_the_sweep(
     assert bench.look() == []
     if table is StackRow:
         assert job.payload["flags"] == ["--kv-unified"]
+
+
+def test_a_worker_that_starts_on_a_new_driver_asks_again(bench) -> None:
+    """Before anything was measured with it."""
+    fail(bench)
+    with db.writing(bench.database) as session:
+        rigs.arrive(session, RIG, {"hardware": "f1", "driver": "580.2"}, bench.now)
+    (job,) = benches(bench.look())
+    assert job.reason == "the driver went from 570.1 to 580.2"
 
 
 def test_a_linked_issue_that_is_closed_asks_again(bench) -> None:
