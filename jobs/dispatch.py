@@ -10,9 +10,8 @@ from typing import Any, cast
 import structlog
 from sqlmodel import Session, col, select
 
-from jobs.engines.registry import FAMILIES
 from jobs.errors import UsageError
-from jobs.model import BuildTarget, Lane, Revision
+from jobs.model import Lane, Revision
 from jobs.planner import JobRequest, Weights
 from jobs.planning.chains import BenchWish, Files, chain
 from jobs.planning.drafts import Why, obstacle
@@ -20,7 +19,8 @@ from jobs.planning.plan import OF_FILES, OF_ISSUES, Plan, asked, plan
 from jobs.planning.rules import is_about
 from jobs.planning.world import Event, World
 from jobs.scenarios import SCENARIOS, Scenario
-from jobs.store import catalog, forks, histories, published, rules, work, worlds
+from jobs.store import catalog, forks, histories, moves, published, rules, work, worlds
+from jobs.store.targets import target_for
 from jobs.tables import EngineRow, EventRow, JobRow, LeftOutRow, ModelFileRow, RevisionRow
 
 NEW_REVISION = ("release", "fork_pushed", "branch_created", "upstream_synced")
@@ -44,19 +44,6 @@ class Planned:
 def revision_value(engine: EngineRow, row: RevisionRow) -> Revision:
     """The row as the value that recipes take."""
     return worlds.known_revision(engine, row).value
-
-
-def target_for(engine: EngineRow, rig: str) -> BuildTarget:
-    """What has to be built for a rig; the watch list's word, else the family's own way."""
-    for entry in engine.targets:
-        if entry.get("rig") == rig:
-            return BuildTarget(
-                name=rig,
-                via=str(entry["via"]),
-                cuda_arch=entry.get("cuda_arch"),
-                options=tuple(entry.get("options") or ()),
-            )
-    return BuildTarget(name=rig, via=FAMILIES[engine.family].VIA)
 
 
 def bench_requests(
@@ -123,10 +110,13 @@ def plan_event(
     """Decide about an event for each engine that it is planned for, queue what it asks for."""
     row.planned = True
     session.add(row)
+    again = moves.moved_by(session, row, world.now)
     if not is_about(world.rules, row.kind):
-        return [Planned(row, Plan())]
+        return [Planned(row, Plan(), tuple(again))]
+    world = replace(world, retests=frozenset(job.identity for job in again))
     asks = catalog.asked_by(row)
-    return [_plan_ask(session, row, ask, world, budget_hours=budget_hours) for ask in asks]
+    found = [_plan_ask(session, row, ask, world, budget_hours=budget_hours) for ask in asks]
+    return [replace(found[0], jobs=(*again, *found[0].jobs)), *found[1:]]
 
 
 def _plan_ask(

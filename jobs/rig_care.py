@@ -22,6 +22,7 @@ from jobs.rig_tables import GoldenRow, RigHealthRow
 from jobs.scenarios import SCENARIOS
 from jobs.station import Station
 from jobs.store import catalog, fleet, rigs, work
+from jobs.store.targets import target_for
 from jobs.tables import EngineRow, JobRow, ModelFileRow, RevisionRow, WorkerRow
 
 HEALTH_SOURCE = "health"
@@ -123,7 +124,7 @@ def _requests(session: Session, golden: GoldenRow, reason: str) -> list[JobReque
     found = chain(
         dispatch.revision_value(engine, revision),
         wanted.revision_id,
-        dispatch.target_for(engine, golden.rig),
+        target_for(engine, golden.rig),
         Files(
             _weights(model),
             drafter=_beside(session, wanted.drafter_file_id),

@@ -37,7 +37,7 @@ from jobs.errors import (
 from jobs.lifecycle import Next
 from jobs.machine_check import Obstacle
 from jobs.model import Blame, Kind, State
-from jobs.store import fleet, leases, line, pauses
+from jobs.store import births, fleet, leases, line, pauses
 from jobs.store.leases import Lease
 
 BENCH = "bench."
@@ -198,6 +198,7 @@ def _work(station: Station, held: Lease, handler: Handler) -> bool:
                 leases.check(session, held)
                 sentence = record(session)
                 leases.succeed(session, held, clock.now(), sentence)
+                _learn(station, session, held)
         log.info("job succeeded", outcome=sentence)
     except Stopped:
         return _stopped(station, held, control.reason)
@@ -244,12 +245,20 @@ def _put_off(station: Station, held: Lease, fault: Later) -> None:
 def _record_failure(station: Station, held: Lease, failure: JobFailure) -> Next | None:
     try:
         with writing(station.database) as session:
-            return leases.fail(
+            following = leases.fail(
                 session, held, failure, clock.now(), limit=station.settings.max_attempts
             )
+            _learn(station, session, held)
+            return following
     except StaleLease:
         log.warning("failure not recorded, the lease is lost")
         return None
+
+
+def _learn(station: Station, session: Session, held: Lease) -> None:
+    """What does not work, or works again, is known in the moment the job ends."""
+    days = station.settings.negative_days
+    births.job_ended(session, held.job_id, clock.now(), days=days)
 
 
 def as_failure(fault: Exception) -> JobFailure:

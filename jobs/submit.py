@@ -25,6 +25,7 @@ from jobs.planning.chains import BenchWish
 from jobs.planning.pairs import speculation_of
 from jobs.scenarios import Scenario
 from jobs.store import catalog, fleet, origins, work, worlds
+from jobs.store.targets import target_for
 from jobs.tables import EngineRow, JobRow, RevisionRow, StackRow
 
 ON_DEMAND = "asked for by hand"
@@ -121,7 +122,7 @@ def submit_build(desk: Desk, *, engine_name: str, ref: str | None, rig: str) -> 
         request = planner.build_request(
             dispatch.revision_value(engine, row),
             cast(int, row.id),
-            dispatch.target_for(engine, rig),
+            target_for(engine, rig),
             lane=Lane.ON_DEMAND,
             reason=ON_DEMAND,
         )

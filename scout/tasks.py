@@ -13,7 +13,7 @@ from jobs.db import reading
 from jobs.rig_care import keep_rigs
 from jobs.station import Station, reap
 from jobs.store import fleet, line
-from jobs.upkeep import keep_line
+from jobs.upkeep import keep_line, keep_negatives
 from jobs.worker import open_station
 from scout.rounds import SCHEDULE, candidates_round, watch_round
 
@@ -61,6 +61,7 @@ def sweep() -> None:
     station = _station()
     reap(station)
     keep_line(station)
+    keep_negatives(station)
     keep_rigs(station)
     with reading(station.database) as session:
         due = line.due_queues(session, clock.now(), most=queue.MOST_RINGS)

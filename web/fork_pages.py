@@ -17,6 +17,7 @@ from jobs.store.shown_forks import (
     ShownFork,
     ShownIssue,
 )
+from jobs.store.shown_negatives import ShownNegative
 from web import words
 from web.lineage_figure import lineage_figure
 from web.pages import Page
@@ -82,7 +83,7 @@ def forks(found: Forks, *, now: datetime) -> Page:
     )
 
 
-def fork(found: ForkDetail, *, now: datetime) -> Page:
+def fork(found: ForkDetail, *, now: datetime, negatives: Sequence[ShownNegative] = ()) -> Page:
     """One watched repository: its chain drawn and as a table, its abilities, its news."""
     shown = found.fork
     standing = shown.standing
@@ -107,6 +108,7 @@ def fork(found: ForkDetail, *, now: datetime) -> Page:
             ],
             "detail": found,
             "issues": _issue_lines(found.issues),
+            "negatives": negatives,
         },
     )
 

@@ -28,6 +28,7 @@ FIXED = (
     "workers.html",
     "engines.html",
     "forks.html",
+    "negatives.html",
     "fit.html",
     "method.html",
 )

@@ -16,8 +16,8 @@ from sqlmodel import Session
 from jobs.config import Settings
 from jobs.lifecycle import SOURCE_SHARE
 from jobs.model import State
-from jobs.store import board, chains, led, overview, reasons, workshop
-from web import fit_site, fork_pages, pages, worker_pages
+from jobs.store import board, chains, led, overview, reasons, shown_negatives, workshop
+from web import fit_site, fork_pages, negative_pages, pages, worker_pages
 from web.fit_wish import Asked
 from web.logs import tail
 from web.ranking import Board, TellsApart, boards, boots_apart
@@ -67,6 +67,8 @@ class Site:
                 return pages.engines(overview.engines(session))
             case "forks.html":
                 return fork_pages.forks(chains.found(session), now=now)
+            case "negatives.html":
+                return negative_pages.negatives(shown_negatives.board(session, now))
             case "fit.html":
                 return fit_site.page(session, asked)
             case "method.html":
@@ -76,7 +78,10 @@ class Site:
             return pages.result(detail, now=now) if detail else None
         if wanted := _FORK.fullmatch(path):
             fork = chains.fork(session, int(wanted[1]))
-            return fork_pages.fork(fork, now=now) if fork else None
+            if fork is None:
+                return None
+            stands = shown_negatives.of_repository(session, fork.fork.id, now)
+            return fork_pages.fork(fork, now=now, negatives=stands)
         if wanted := _EVENT.fullmatch(path):
             event = led.event(session, int(wanted[1]))
             return pages.event(event) if event else None

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from jobs.model import Kind, Lane
+from jobs.negatives import bench_question
 from jobs.planner import JobRequest
 from jobs.planning import worth
 from jobs.planning.chains import Chain
@@ -97,7 +98,7 @@ def plan(
         if identity in chosen or (only is not None and identity not in only):
             continue
         rule = deciding(world.rules, event.kind, draft.question)
-        refusal = _refused(draft, rule, world)
+        refusal = _refused(draft, rule, event, world)
         if refusal is not None:
             left[identity] = refusal
         elif draft.build_only or (rule is not None and rule.do is Do.BUILD):
@@ -138,12 +139,18 @@ def _drafts(event: Event, world: World) -> Iterator[Draft | LeftOut]:
     return of_file(event, world) if event.kind in OF_FILES else of_engine(event, world)
 
 
-def _refused(draft: Draft, rule: Rule | None, world: World) -> LeftOut | None:
+def _refused(draft: Draft, rule: Rule | None, event: Event, world: World) -> LeftOut | None:
     """Why a bench is not queued, before money is counted."""
     identity, build = draft.chain.bench.identity, draft.chain.build.identity
     if rule is None or rule.do is Do.NOTHING:
         says = f"{rule.name} says nothing is done" if rule else "no rule asks for it"
         return LeftOut(identity, draft.what, Why.RULE, says)
+    if identity in world.retests:
+        detail = "it stands as a negative, and is tried again in the lane of retests"
+        return LeftOut(identity, draft.what, Why.NEGATIVE, detail)
+    if event.kind not in OF_FILES and world.questions and _stands(draft, world):
+        detail = "it stands as a negative: it is tried again when what it depended on moves"
+        return LeftOut(identity, draft.what, Why.NEGATIVE, detail)
     if rule.do is Do.RERUN or (draft.build_only and build not in world.failed):
         return None
     if build in world.failed:
@@ -157,6 +164,15 @@ def _refused(draft: Draft, rule: Rule | None, world: World) -> LeftOut | None:
         detail = world.failed.get(identity) or "this very question was queued before"
         return LeftOut(identity, draft.what, Why.TRIED, detail)
     return None
+
+
+def _stands(draft: Draft, world: World) -> bool:
+    """Whether the question is that of a negative, whatever it is asked with."""
+    payload = draft.chain.bench.payload
+    digests = {file.weights.id: file.weights.sha256 for file in world.files}
+    target = digests.get(payload["model_file_id"], "")
+    asked_of = bench_question(payload, engine=draft.question.engine, target_sha256=target)
+    return not draft.build_only and not world.questions.isdisjoint(asked_of.keys)
 
 
 def _chosen(draft: Draft, rule: Rule, event: Event, world: World, lane: Lane | None) -> _Chosen:

@@ -146,7 +146,8 @@ class World:
     """All of it at one moment.
 
     `tried` are identities of jobs that ended, `waiting` of those under way, `negatives` of benches
-    that stand as not working; `failed` says why the last job of an identity failed for good.
+    that stand as not working, `questions` are theirs without what may move, `retests` those that
+    this event asks again; `failed` says why the last job of an identity failed for good.
     `bench_seconds` is by rig, scenario and stack (an empty stack stands for all of them),
     `build_seconds` by family and build target, `failures` by rig and stack.
     """
@@ -161,6 +162,8 @@ class World:
     tried: frozenset[str] = frozenset()
     waiting: frozenset[str] = frozenset()
     negatives: frozenset[str] = frozenset()
+    retests: frozenset[str] = frozenset()
+    questions: frozenset[str] = frozenset()
     failed: Mapping[str, str] = field(default_factory=dict)
     series: Mapping[str, SeriesPast] = field(default_factory=dict)
     bench_seconds: Mapping[tuple[str, str, str], float] = field(default_factory=dict)

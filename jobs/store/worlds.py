@@ -27,6 +27,7 @@ from jobs.planning.world import (
     World,
 )
 from jobs.store import catalog, rules
+from jobs.store.negatives import standing_identities, standing_questions
 from jobs.store.work import LIVE
 from jobs.tables import (
     BuildRow,
@@ -60,7 +61,8 @@ def world(session: Session, now: datetime, *, negatives: Collection[str] = ()) -
         files=tuple(files.values()),
         cards={row.name: card for row in catalog.rigs(session) if (card := _card(row))},
         rules=tuple(_rule(row) for row in rules.rules(session)),
-        negatives=frozenset(negatives),
+        negatives=standing_identities(session) | frozenset(negatives),
+        questions=standing_questions(session),
         bench_seconds=bench_seconds,
         build_seconds=_build_seconds(session),
         failures=failures,

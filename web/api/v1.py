@@ -11,7 +11,16 @@ from pydantic import BeforeValidator
 from sqlalchemy import Engine
 
 from jobs import clock, db
-from jobs.store import board, chains, led, overview, reasons, source_health, workshop
+from jobs.store import (
+    board,
+    chains,
+    led,
+    overview,
+    reasons,
+    shown_negatives,
+    source_health,
+    workshop,
+)
 from web import fit_site, pages, plain
 from web.logs import piece
 from web.site import Site
@@ -80,6 +89,20 @@ def router(engine: Engine, site: Site) -> APIRouter:
         with db.reading(engine) as session:
             found = overview.queue(session, now=clock.now())
         return StrictJson(plain.plain(found, site.clean))
+
+    @api.api_route("/negatives", methods=READ)
+    def negatives() -> Response:
+        with db.reading(engine) as session:
+            found = shown_negatives.board(session, clock.now())
+        return StrictJson(plain.plain(found, site.clean))
+
+    @api.api_route("/negatives/{negative_id}", methods=READ)
+    def negative(negative_id: Id) -> Response:
+        with db.reading(engine) as session:
+            found = shown_negatives.chain(session, negative_id, clock.now())
+        if not found:
+            raise HTTPException(404, f"There is no negative {negative_id}.")
+        return StrictJson({"chain": plain.plain(found, site.clean)})
 
     @api.api_route("/rigs", methods=READ)
     def rigs() -> Response:
