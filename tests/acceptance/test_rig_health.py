@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from support.waiting import wait_for
@@ -10,7 +11,7 @@ from support.waiting import wait_for
 from jobs import db
 from jobs.db import writing
 from jobs.model import Kind, State
-from jobs.store import rigs
+from jobs.store import catalog, rigs
 
 
 def shown(system):
@@ -78,3 +79,27 @@ def test_a_golden_runs_and_one_whose_known_result_is_off_shuts_the_rig(system):
     assert system.job(number).state == State.QUEUED
     assert "cpu is released" in system.run("rig", "release", "cpu").stdout
     system.wait_for_state(number, State.SUCCEEDED, State.FAILED)
+
+
+def test_a_golden_of_the_watch_list_runs_as_soon_as_a_worker_serves_its_rig(system):
+    """On any machine, however busy: one health job with the real server, one run, no result."""
+    database = db.connect(system.settings.resolved_database_url)
+    with db.reading(database) as session:
+        engine = catalog.engine_named(session, "xllamacpp")
+        label = catalog.revisions_of(session, engine.id)[-1].label
+    database.dispose()
+    golden = f'\n[[golden]]\nrig = "cpu"\nstack = "tiny-cpu"\nrevision = "{label}"\n'
+    listed = system.folder / "golden.toml"
+    shipped = Path(system.environment["FORKSCOUT_WATCHLIST"]).read_text()
+    listed.write_text(shipped + golden + "decode_tps = [1, 1000000]\n")
+    done = system.run("watchlist", "import", str(listed))
+    assert "golden of cpu" in done.stdout, done.stdout + done.stderr
+    results = system.count("result")
+    system.up()
+    found = wait_for(
+        lambda: (now := shown(system))["runs"] and now, seconds=200, what="a run of the golden"
+    )
+    assert found["golden"]["origin"] == "watch list"
+    assert found["runs"][0]["outcome"] in ("in_band", "disturbed")
+    assert system.count("result") == results
+    assert {row.state for row in system.jobs() if row.kind == Kind.SMOKE} == {State.SUCCEEDED}
