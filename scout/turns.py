@@ -54,7 +54,8 @@ def end_turn(
         "remarks": list(remarks),
     }
     with writing(station.database) as session:
-        jobs = plan_events(session, clock.now())
+        hours = station.settings.budget_hours_per_day
+        jobs = plan_events(session, clock.now(), budget_hours=hours)
         fleet.close_slot(session, schedule, slot, outcome)
     for name in {job.queue for job in jobs}:
         queue.ring(station.app, name)

@@ -9,8 +9,10 @@ from typing import Any
 
 from jobs.model import State
 from jobs.scenarios import SCENARIOS
+from jobs.store.led import EventDetail
 from jobs.store.reasons import Why
 from jobs.store.shown import Entry, Front, Queue, ResultDetail, ShownEngine, ShownJob
+from jobs.terminal import counted
 from web import figure, reproduce, words
 from web.ranking import Board, Ranked
 from web.thresholds import CONSTANTS, STALE_DAYS
@@ -23,8 +25,10 @@ FIXED = (
     "index.html",
     "leaderboard.html",
     "queue.html",
+    "workers.html",
     "engines.html",
     "forks.html",
+    "negatives.html",
     "fit.html",
     "method.html",
 )
@@ -130,6 +134,7 @@ def result(detail: ResultDetail, *, now: datetime) -> Page:
             "settings": reproduce.settings(detail),
             "blocks": reproduce.blocks(detail),
             "facts": reproduce.facts(detail),
+            "origin": detail.environment.get("imported"),
         },
         uncaged=entry.uncaged or detail.build.sandbox == "uncaged",
     )
@@ -159,6 +164,16 @@ def job(found: ShownJob, log: LogTail | None, explained: Why | None = None) -> P
             "live": State(found.state) in LIVE,
             "explained": explained,
         },
+    )
+
+
+def event(found: EventDetail) -> Page:
+    """One event: the jobs it led to, and what was left out and why."""
+    jobs, left = found.led_to.jobs, found.led_to.left_out
+    left_out = counted(len(left), "bench", "benches")
+    said = f"It led to {counted(len(jobs), 'job')}; {left_out} left out."
+    return Page(
+        f"events/{found.id}.html", "event.html", f"Event {found.id}", {"event": found, "said": said}
     )
 
 

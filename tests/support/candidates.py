@@ -58,7 +58,8 @@ class Watch(Scout):
     def glance(self, **how: Any) -> CandidateRound:
         """One round over the candidates."""
         self.at += timedelta(minutes=30)
-        return look_at_candidates(self.database, network=self.network, now=lambda: self.at, **how)
+        asked = {"ask": lambda _one: "", **how}
+        return look_at_candidates(self.database, network=self.network, now=lambda: self.at, **asked)
 
     def git(self, number: int) -> GitFacts | None:
         """What is stored of a repository."""

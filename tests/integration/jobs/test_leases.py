@@ -303,3 +303,19 @@ def test_a_slot_is_taken_once(database: Engine) -> None:
         assert fleet.take_slot(session, "scout", slot, NOW)
     with db.writing(database) as session:
         assert not fleet.take_slot(session, "scout", slot, NOW)
+
+
+def test_three_days_of_missed_slots_are_one(database: Engine) -> None:
+    """A scheduler that was away for three days catches up once: one slot, one job (C42)."""
+    every = timedelta(minutes=30)
+    first = fleet.slot_of(NOW, minutes=30)
+    with db.writing(database) as session:
+        assert fleet.take_slot(session, "scout", first, NOW)
+    later = NOW + timedelta(days=3)
+    taken = 0
+    for _ in range(3):
+        with db.writing(database) as session:
+            taken += fleet.take_slot(session, "scout", fleet.slot_of(later, minutes=30), later)
+    assert taken == 1
+    missed = (fleet.slot_of(later, minutes=30) - first) // every
+    assert missed == 144

@@ -15,7 +15,7 @@ from support.chain import Chain, patch
 from support.hub import Hub
 from support.watching import CHAIN, engine
 
-from jobs import git_network
+from jobs import git_rooms
 from jobs.db import reading, writing
 from jobs.sightings import RepositoryRow
 from jobs.store import refs, source_states, standings
@@ -55,7 +55,7 @@ def test_too_much_history_is_refused(
         patch(made, f"flood {number}", "eve", 40 + number)
     made.push()
     watch.list(9, "new/flood", BUUN)
-    monkeypatch.setattr(git_network, "COMMITS_LIMIT", 3)
+    monkeypatch.setattr(git_rooms, "COMMITS_LIMIT", 3)
     (trouble,) = watch.glance().troubles
     assert "more history than an honest fork" in trouble.message
     assert rooms(watch) == []
@@ -102,7 +102,7 @@ def test_old_tips_of_a_candidate_are_bounded(
     hub: Hub, chain: Chain, watch: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A force push is judged against what was there; only the newest few old tips stay."""
-    monkeypatch.setattr(git_network, "LEFT_LIMIT", 2)
+    monkeypatch.setattr(git_rooms, "LEFT_LIMIT", 2)
     made = fork(hub, "new/work", chain.buun, "master")
     base = made.head
     watch.list(9, "new/work", BUUN)

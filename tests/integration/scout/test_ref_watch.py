@@ -21,8 +21,9 @@ pytestmark = pytest.mark.needs("git")
 
 
 def plan(scout: Scout) -> list[Any]:
+    """The new jobs of what moved, without the baselines they bring along."""
     with writing(scout.database) as session:
-        return plan_events(session, scout.at)
+        return [job for job in plan_events(session, scout.at) if job.lane != Lane.BACKFILL]
 
 
 def told(scout: Scout, kind: str) -> list[dict[str, Any]]:
@@ -107,9 +108,12 @@ def test_a_push_is_built_and_a_newer_one_supersedes_it(chain: Chain, scout: Scou
     first = {job.kind: job for job in plan(scout)}
     assert set(first) == {"fetch_model", "build", "bench"}
     with reading(scout.database) as session:
-        (revision,) = catalog.revisions_of(session, catalog.engine_named(session, "buun").id or 0)
+        before, revision = catalog.revisions_of(
+            session, catalog.engine_named(session, "buun").id or 0
+        )
         waiting = catalog.revisions_of(session, catalog.engine_named(session, "turbo").id or 0)
     assert revision.label == f"master@{chain.buun.head[:9]}"
+    assert before.label.startswith("master@")
     assert len(waiting) == 1
     assert {job.lane for job in first.values()} == {Lane.FRESH}
 
@@ -161,9 +165,10 @@ def test_a_head_that_comes_back_is_built(chain: Chain, scout: Scout) -> None:
 
 
 def waiting(scout: Scout) -> list[str]:
-    """The commits whose benches wait."""
+    """The commits whose benches wait, not as baselines of others."""
     with reading(scout.database) as session:
         rows = work.jobs(session, states=[State.QUEUED, State.BLOCKED], kind=Kind.BENCH)
+        rows = [row for row in rows if row.lane != Lane.BACKFILL]
         revisions = [session.get(RevisionRow, row.payload["revision_id"]) for row in rows]
         return [row.commit for row in revisions if row is not None]
 
@@ -299,3 +304,18 @@ def test_an_engine_nobody_can_build_yet_is_watched(chain: Chain, scout: Scout, h
         kin = kindred(session)
     (descent,) = family_of("vllm", kin, scout.history, now=scout.at)
     assert descent.head == other.head
+
+
+def test_a_pull_request_that_is_not_there_is_said_as_a_branch_is(
+    chain: Chain, scout: Scout
+) -> None:
+    """It is no trouble of the network; others of the same engine are looked at all the same."""
+    chain.upstream.push("HEAD:refs/pull/7/head")
+    both = engine("mtp", "up/llama.cpp", "pull/7").replace('["pull/7"]', '["pull/7", "pull/8"]')
+    scout.load(both + engine("none", "up/llama.cpp", "pull/9"))
+    found = scout.look()
+    said = {each.engine: each for each in found.troubles}
+    assert "pull/8 of up/llama.cpp, to be built, is not there" in said["mtp"].message
+    assert "pull/9 of up/llama.cpp, to be built, is not there" in said["none"].message
+    assert all("network" not in each.advice for each in said.values())
+    assert found.looked["mtp"] == (f"pull/7@{chain.upstream.head[:9]}",)
