@@ -26,6 +26,9 @@ from jobs.tables import JobRow
 LINKED = ("artifacts", "weights")
 """Folders of files that are never changed once they are there; copies of a home share them."""
 
+LONG_SECONDS = 240.0
+"""When a wait is given up; no promise of the product, so that a busy machine fails no test."""
+
 MODEL = "tiny:f32"
 MODEL_PACKAGE = "forkscout-test-tiny-gguf"
 
@@ -170,7 +173,7 @@ class System:
         """Jobs with a lease."""
         return [row for row in self.jobs() if row.state in (State.LEASED, State.RUNNING)]
 
-    def wait_for_state(self, number: int, *states: State, seconds: float = 90.0) -> JobRow:
+    def wait_for_state(self, number: int, *states: State, seconds: float = LONG_SECONDS) -> JobRow:
         return wait_for(
             lambda: (row := self.job(number)).state in states and row,
             seconds=seconds,
@@ -186,7 +189,7 @@ class System:
                 and self.engines()
                 and row
             ),
-            seconds=90,
+            seconds=LONG_SECONDS,
             what=f"job {number} to measure",
         )
 
