@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import structlog
 
-from jobs import clock
-from jobs.db import writing
+from jobs.db import database_now, writing
 from jobs.station import Station
 from jobs.store import upkeep, usage
 
@@ -20,9 +19,9 @@ def keep_line(station: Station) -> None:
     for change, says in ((upkeep.age, "jobs moved up a lane"), (upkeep.expire, "jobs expired")):
         for _ in range(MOST_BATCHES):
             with writing(station.database) as session:
-                changed = change(session, clock.now())
+                changed = change(session, database_now(session))
             if not changed:
                 break
             log.info(says, count=changed)
     with writing(station.database) as session:
-        usage.forget(session, clock.now())
+        usage.forget(session, database_now(session))

@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 
 from jobs import clock
 from jobs.config import Settings
-from jobs.db import reading, writing
+from jobs.db import database_now, reading, writing
 from jobs.dispatch import plan_events
 from jobs.errors import ScoutError, UsageError
 from jobs.tables import JobRow
@@ -150,7 +150,7 @@ def glance(
     of_hub = _look_at_hub(database, settings, hub_names, forced=bool(source), on_look=on_look)
     if of_hub is not None:
         with writing(database) as session:
-            jobs += plan_events(session, clock.now())
+            jobs += plan_events(session, database_now(session))
     if not names:
         return Glance(summary, hub=of_hub, remarks=_unasked(source), jobs=tuple(jobs))
     try:
@@ -162,7 +162,7 @@ def glance(
         found = Round(troubles=(_said(fault),))
     keep_scores(database, now=clock.now)
     with writing(database) as session:
-        jobs += plan_events(session, clock.now())
+        jobs += plan_events(session, database_now(session))
     return Glance(summary, found, of_hub, _remarks(settings, source, found), tuple(jobs))
 
 

@@ -13,7 +13,7 @@ from sqlmodel import Session
 
 from jobs import clock, queue
 from jobs.config import Settings
-from jobs.db import reading, writing
+from jobs.db import database_now, reading, writing
 from jobs.dispatch import plan_events
 from jobs.errors import ScoutError
 from jobs.station import Station
@@ -81,7 +81,7 @@ def look_and_plan(
     if GIT in parts:
         summary = summary.joined(_look_at_git(database, settings, on_look, force=force))
     with writing(database) as session:
-        jobs = plan_events(session, clock.now())
+        jobs = plan_events(session, database_now(session))
     return summary, jobs
 
 
@@ -133,7 +133,7 @@ def candidates_round(station: Station) -> CandidateRound | None:
     if found.looked:
         keep_scores(station.database, now=clock.now)
     with writing(station.database) as session:
-        plan_events(session, clock.now())
+        plan_events(session, database_now(session))
         fleet.close_slot(session, CANDIDATES, slot, {"state": "done", **outcome})
     log.info("candidates looked at", looked=len(found.looked), new=len(found.new), left=found.left)
     return found

@@ -108,8 +108,10 @@ def check(session: Session, held: Lease) -> None:
 
 
 def start(session: Session, held: Lease, now: datetime) -> None:
-    """From leased to running."""
+    """From leased to running; to say so again changes nothing."""
     row = _held(session, held)
+    if row.state == State.RUNNING:
+        return
     lifecycle.check_move(State(row.state), State.RUNNING)
     row.state, row.started_at, row.beat_at = State.RUNNING.value, now, now
     session.add(row)

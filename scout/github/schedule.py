@@ -6,7 +6,7 @@ import structlog
 
 from jobs import clock, queue
 from jobs.config import Settings
-from jobs.db import writing
+from jobs.db import database_now, writing
 from jobs.dispatch import plan_events
 from jobs.station import Station
 from jobs.store import fleet
@@ -32,7 +32,7 @@ def github_round(station: Station) -> Round | None:
             return None
     found = look_around(open_desk(station.database, settings, seconds=SECONDS))
     with writing(station.database) as session:
-        jobs = plan_events(session, clock.now())
+        jobs = plan_events(session, database_now(session))
         outcome = {
             "state": "done",
             "looked": found.looked,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import structlog
 
 from jobs import clock, queue
-from jobs.db import reading, writing
+from jobs.db import database_now, reading, writing
 from jobs.dispatch import plan_events
 from jobs.station import Station
 from jobs.store import fleet, hub
@@ -38,7 +38,7 @@ def hub_round(station: Station) -> HubRound | None:
             return None
     found = look_around(open_desk(station.database, settings, seconds=SECONDS))
     with writing(station.database) as session:
-        jobs = plan_events(session, clock.now())
+        jobs = plan_events(session, database_now(session))
         outcome = {
             "state": "done",
             "looked": found.looked,

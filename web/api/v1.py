@@ -10,7 +10,7 @@ from fastapi.responses import PlainTextResponse, Response
 from pydantic import BeforeValidator
 from sqlalchemy import Engine
 
-from jobs import clock, db
+from jobs import db
 from jobs.store import board, chains, overview, reasons, source_health
 from web import fit_site, pages, plain
 from web.logs import piece
@@ -62,7 +62,7 @@ def router(engine: Engine, site: Site) -> APIRouter:
     @api.api_route("/jobs/{job_id}", methods=READ)
     def job(job_id: Id) -> Response:
         with db.reading(engine) as session:
-            found = overview.job(session, job_id, now=clock.now())
+            found = overview.job(session, job_id, now=db.database_now(session))
         if found is None:
             raise HTTPException(404, f"There is no job {job_id}.")
         return StrictJson({**plain.plain(found, site.clean), "why": site.clean(pages.why(found))})
@@ -70,7 +70,7 @@ def router(engine: Engine, site: Site) -> APIRouter:
     @api.api_route("/jobs/{job_id}/why", methods=READ)
     def why(job_id: Id) -> Response:
         with db.reading(engine) as session:
-            found = reasons.find(session, job_id, clock.now(), share=site.share)
+            found = reasons.find(session, job_id, db.database_now(session), share=site.share)
         if found is None:
             raise HTTPException(404, f"There is no job {job_id}.")
         return StrictJson(plain.plain(found, site.clean))
@@ -78,13 +78,13 @@ def router(engine: Engine, site: Site) -> APIRouter:
     @api.api_route("/queue", methods=READ)
     def queue() -> Response:
         with db.reading(engine) as session:
-            found = overview.queue(session, now=clock.now())
+            found = overview.queue(session, now=db.database_now(session))
         return StrictJson(plain.plain(found, site.clean))
 
     @api.api_route("/jobs/{job_id}/log", methods=READ)
     def log(job_id: Id, offset: Annotated[Number, Query(ge=0, le=LARGEST_OFFSET)] = 0) -> Response:
         with db.reading(engine) as session:
-            found = overview.job(session, job_id, now=clock.now())
+            found = overview.job(session, job_id, now=db.database_now(session))
         if found is None:
             raise HTTPException(404, f"There is no job {job_id}.")
         part = piece(site.log_of(job_id), offset=offset, ended=found.state not in pages.LIVE)
