@@ -22,6 +22,7 @@ from sqlalchemy import Engine, text
 from sqlalchemy.exc import DBAPIError
 from sqlmodel import select
 from support.broker import Broker
+from support.waiting import wait_for
 from support.work import request
 
 from jobs import db, queue
@@ -29,7 +30,7 @@ from jobs.config import Settings
 from jobs.model import State
 from jobs.planner import JobRequest
 from jobs.station import Station
-from jobs.store import line, work
+from jobs.store import fleet, line, work
 from jobs.tables import AttemptRow, JobRow
 from jobs.worker import worker_name
 from workers.errands import marker_prefix
@@ -146,6 +147,7 @@ class Storm:
         """Queue everything bit by bit, let the storm go on for `seconds`, then wait it out."""
         for hand in (*self.hands, self.sweeper):
             hand.start()
+        wait_for(self._all_greeted, seconds=120, what="six workers")
         wishes = list(self.requests())
         storm_ends = time.monotonic() + seconds
         blows = (self.kill_worker, self.kill_pool, self.kill_pool, self.freeze, self.flush)
@@ -161,6 +163,10 @@ class Storm:
             self._start_the_dead()
             time.sleep(self.dice.uniform(0.1, 0.5))
         self._thaw(everything=True)
+
+    def _all_greeted(self) -> bool:
+        with db.reading(self.database) as session:
+            return len(fleet.workers(session)) == WORKERS
 
     def _put(self, batch: list[JobRequest]) -> None:
         with db.writing(self.database) as session:
