@@ -162,6 +162,8 @@ def fail(session: Session, held: Lease, failure: JobFailure, now: datetime, *, l
     message = wire.plain(failure.detail or failure.message)[:MESSAGE_CHARS]
     if following.state is State.QUEUED:
         _requeue(session, row, now, message, wait=following.delay)
+    elif following.state is State.BLOCKED and row.cancel_requested:
+        _end(session, row, State.CANCELLED, now, message)
     elif following.state is State.BLOCKED:
         _let_go(session, row, State.BLOCKED, now, message)
         row.blocked_by, row.attempts = failure.failure_class, row.attempts - 1
