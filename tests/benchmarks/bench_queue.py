@@ -1,7 +1,7 @@
 """How fast the queue is with 100,000 rows in it, and whether a GPU waits for work.
 
 Run it as `python tests/benchmarks/bench_queue.py`; `--part claims|cycles|week` runs one part alone.
-Needs the packages of requirements-dev.lock, and procrastinate, the yardstick, on the same server.
+Needs `make bench-setup`: procrastinate, the yardstick, works on the same server.
 """
 
 from __future__ import annotations
@@ -272,7 +272,8 @@ def cycles(server: PostgresServer, *, rows: int, workers: int, seconds: float) -
             a = rate(ours, mine, workers=workers, seconds=seconds, whole=whole)
             b = rate(theirs, other, workers=workers, seconds=seconds, whole=whole)
             typer.echo(
-                f"  {says}, turn {turn + 1}: ours {a:.0f}/s, procrastinate {b:.0f}/s, {a / b:.2f} times"
+                f"  {says}, turn {turn + 1}: ours {a:.0f}/s, procrastinate {b:.0f}/s,"
+                f" {a / b:.2f} times"
             )
 
 
