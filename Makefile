@@ -1,8 +1,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
+PYTEST = $(BIN)/python -m pytest
+SPREAD = --numprocesses logical --maxprocesses 4
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input
 
-.PHONY: bench-setup env help demo up test setup fmt lint types imports unit check lock clean
+.PHONY: bench-setup env help demo up test setup fmt lint types imports unit integration acceptance check lock clean
 
 help: ## list what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -32,11 +34,16 @@ up: .venv/runtime.stamp ## keep the whole system running until Ctrl-C
 
 setup: .venv/dev.stamp ## make the development environment
 
-test: .venv/dev.stamp ## every test this machine can run
-	@$(BIN)/python -m pytest
+test: unit integration acceptance ## every test this machine can run
 
 unit: .venv/dev.stamp ## the quick ring only
-	@$(BIN)/python -m pytest tests/unit
+	@$(PYTEST) $(SPREAD) tests/unit
+
+integration: .venv/dev.stamp ## the ring with real databases, brokers, sandboxes and servers
+	@$(PYTEST) $(SPREAD) tests/integration
+
+acceptance: .venv/dev.stamp ## the whole system; it benches, so one test at a time
+	@$(PYTEST) tests/acceptance
 
 fmt: .venv/dev.stamp ## format the code
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .

@@ -18,6 +18,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from jobs.addresses import fits_a_header
 from jobs.lifecycle import SOURCE_SHARE
 from jobs.model import RIG_NAME
+from jobs.negatives import DEFAULT_DAYS, LEAST_DAYS, MOST_DAYS
 
 SOCKET_PATH_LIMIT = 100  # sun_path holds 108 bytes; the rest is room for a file name
 ENV_PREFIX = "FORKSCOUT_"
@@ -91,6 +92,9 @@ class Settings(BaseSettings):
     quiet_seconds: float = Field(
         60.0, ge=0, description="how long a bench waits for a quiet machine before each start"
     )
+    budget_hours_per_day: float = Field(
+        0.0, ge=0, le=24, description="hours a day that planning may use of a rig; 0 means all"
+    )
     deaf_seconds: float = Field(
         600.0, gt=0, description="how long due work waits unheard before its worker starts again"
     )
@@ -99,6 +103,12 @@ class Settings(BaseSettings):
         gt=0,
         le=1,
         description="share of a queue's day after which a source lets others go first; 1: never",
+    )
+    negative_days: float = Field(
+        DEFAULT_DAYS,
+        ge=LEAST_DAYS,
+        le=MOST_DAYS,
+        description="days after which what did not work is tried again by itself",
     )
     max_attempts: int = Field(3, ge=1, description="losses after which a job is a dead letter")
 

@@ -63,6 +63,13 @@ def writing(engine: Engine) -> Iterator[Session]:
 
 
 @contextmanager
+def trying(engine: Engine) -> Iterator[Session]:
+    """A session that may write and whose changes are never kept."""
+    with Session(engine, expire_on_commit=False) as session:
+        yield session
+
+
+@contextmanager
 def reading(engine: Engine) -> Iterator[Session]:
     """A session that never writes."""
     quiet = engine.execution_options(reads=True)

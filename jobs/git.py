@@ -19,6 +19,7 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from jobs.errors import Permanent, UsageError
+from jobs.git_packs import arriving
 from jobs.git_process import LIST_SECONDS, ask
 from jobs.git_refs import BRANCHES, FULL_SHA, KEPT, TAGS, Commit, holds, resolve, tips
 from jobs.trees import escaping_links
@@ -56,7 +57,7 @@ def repo_url(name: str) -> str:
     """The address of `owner/name`; no other form is taken, so no address can come from outside."""
     if not _NAME.fullmatch(name) or name.endswith(".git") or ".." in name:
         raise UsageError(
-            f"{name!r} is not a repository", advice="Write owner/name as GitHub spells it."
+            f"{name[:80]!r} is not a repository", advice="Write owner/name as GitHub spells it."
         )
     return f"{HOST}{name}"
 
@@ -90,7 +91,8 @@ def update_mirror(
     mirror.parent.mkdir(parents=True, exist_ok=True)
     with locked(mirror):
         if (mirror / "HEAD").exists():
-            _fetch(mirror, url, on_line, tick, token)
+            with arriving(mirror):
+                _fetch(mirror, url, on_line, tick, token)
             return
         with tempfile.TemporaryDirectory(prefix=".new-", dir=mirror.parent) as folder:
             fresh = Path(folder) / "mirror"
@@ -120,7 +122,7 @@ def check_out(
     if into.exists():
         raise Permanent(f"{into.name} exists already", advice="Check out into a fresh folder.")
     submodules = _submodules(mirror, _checked_sha(sha), token)
-    with locked(mirror):
+    with locked(mirror), arriving(mirror):
         ask(["worktree", "prune", "--expire=now"], mirror=mirror)
         (mirror / "info").mkdir(exist_ok=True)
         (mirror / "info" / "attributes").write_text(NO_ATTRIBUTES)

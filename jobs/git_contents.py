@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from jobs.errors import Permanent, UsageError
 from jobs.git import checked_url, locked
-from jobs.git_packs import FETCH_SECONDS, bounded, drop_partial_packs
+from jobs.git_packs import FETCH_SECONDS, arriving, bounded
 from jobs.git_process import ask
 from jobs.git_refs import FULL_SHA
 
@@ -36,20 +36,21 @@ def read_files(
     with locked(network):
         missing = [blob for blob in sorted(set(named.values())) if not _is_here(network, blob)]
         if missing:
-            drop_partial_packs(network)
             ask(["config", "remote.origin.url", checked_url(url)], mirror=network)
-            ask(
-                [
-                    *("-c", "fetch.negotiationAlgorithm=noop", "fetch", "--quiet", "--no-tags"),
-                    *("--no-write-fetch-head", "--no-auto-maintenance", "--filter=blob:none"),
-                    *("--no-recurse-submodules", "--end-of-options", "origin", *missing),
-                ],
-                mirror=network,
-                url=url,
-                seconds=FETCH_SECONDS,
-                tick=bounded(network, tick),
-                token=token,
-            )
+            words = [
+                *("-c", "fetch.negotiationAlgorithm=noop", "fetch", "--quiet", "--no-tags"),
+                *("--no-write-fetch-head", "--no-auto-maintenance", "--filter=blob:none"),
+                *("--no-recurse-submodules", "--end-of-options", "origin", *missing),
+            ]
+            with arriving(network):
+                ask(
+                    words,
+                    mirror=network,
+                    url=url,
+                    seconds=FETCH_SECONDS,
+                    tick=bounded(network, tick),
+                    token=token,
+                )
     for blob in set(named.values()):
         size = int(ask(["cat-file", "-s", blob], mirror=network))
         if size > FILE_BYTES_LIMIT:

@@ -11,6 +11,8 @@ from jobs.git_process import ask
 
 REMOTES, CANDIDATES = "refs/remotes/", "refs/candidates/"
 """Where what is watched lies, and what may be forgotten again."""
+SEEN = "refs/forkscout/seen/"
+"""Where what a watched repository left behind lies, under its number."""
 
 
 @dataclass(frozen=True)

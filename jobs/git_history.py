@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from jobs.git_held import CANDIDATES, REMOTES, SEEN
 from jobs.git_memory import TooMuch
-from jobs.git_process import TooSlow, ask
+from jobs.git_process import TooSlow, ask, fields
 from jobs.git_refs import FULL_SHA
+from jobs.git_rooms import UNOWNED
 
 AUTHOR_LENGTH = 80
 SUBJECT_LENGTH = 240
@@ -16,7 +18,9 @@ CHANGED_COMMITS_LIMIT = 2000
 PATHS_BYTES_LIMIT = 8 * 2**20  # 100,000 names of 80 letters
 _FIELDS = f"%H%x00%P%x00%at%x00%ct%x00%<({AUTHOR_LENGTH},trunc)%an%x00%<({SUBJECT_LENGTH},trunc)%s"
 _FIELD_COUNT = 6
-ROOMS = ("refs/remotes/", "refs/candidates/")
+ROOMS = (REMOTES, CANDIDATES, SEEN)
+HISTORY_COMMITS_LIMIT = 75_000  # what is read at once is held in memory, 1 KB a commit at most
+HISTORY_BYTES_LIMIT = 64 * 2**20  # as git writes them; llama.cpp's 10,000 are 4 MB
 
 
 class CommitFacts(NamedTuple):
@@ -30,15 +34,21 @@ class CommitFacts(NamedTuple):
     subject: str
 
 
-def commits(network: Path, numbers: Sequence[int], *, seen: str) -> Iterator[CommitFacts]:
-    """Commits that refs of these repositories, or refs under `seen`, reach; children first."""
-    globs = [f"--glob={room}{int(number)}/" for number in numbers for room in ROOMS]
+def commits(network: Path, numbers: Sequence[int]) -> Iterator[CommitFacts]:
+    """Commits that these repositories have or left behind; children first.
+
+    Raises `TooMuch` where they are more than we hold.
+    """
     words = ["log", "--topo-order", "--no-show-signature", "-z", f"--format=tformat:{_FIELDS}"]
-    output = ask([*words, *globs, f"--glob={seen}"], mirror=network)
-    fields = iter(output.split("\0"))
-    for sha, parents, authored, committed, author, subject in zip(
-        *[fields] * _FIELD_COUNT, strict=False
-    ):
+    globs = [glob for number in (*numbers, UNOWNED) for glob in _globs(number)]
+    read = fields([*words, *globs], mirror=network, output_bytes=HISTORY_BYTES_LIMIT)
+    facts = zip(*[read] * _FIELD_COUNT, strict=False)
+    for count, (sha, parents, authored, committed, author, subject) in enumerate(facts):
+        if count == HISTORY_COMMITS_LIMIT:
+            raise TooMuch(
+                f"more than {HISTORY_COMMITS_LIMIT} commits to be read at once",
+                advice="Look at the repositories by hand.",
+            )
         yield CommitFacts(
             sha,
             tuple(parents.split()),
@@ -47,6 +57,16 @@ def commits(network: Path, numbers: Sequence[int], *, seen: str) -> Iterator[Com
             printable(author[:AUTHOR_LENGTH]),
             printable(subject[:SUBJECT_LENGTH]),
         )
+
+
+def commit_counts(network: Path, numbers: Sequence[int]) -> dict[int, int]:
+    """How many commits each of these repositories has, with what it left behind."""
+    words = ["rev-list", "--count"]
+    return {each: int(ask([*words, *_globs(each)], mirror=network)) for each in numbers}
+
+
+def _globs(number: int) -> list[str]:
+    return [f"--glob={room}{int(number)}/" for room in ROOMS]
 
 
 def changed_paths(network: Path, shas: Sequence[str]) -> set[str] | None:

@@ -14,14 +14,15 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from jobs.errors import Permanent, Transient
+from jobs.errors import Transient
 from jobs.git import checked_url, drop_stale_locks, locked
-from jobs.git_held import CANDIDATES, REMOTES, Held, held_by, held_of, namespace, tips
-from jobs.git_memory import TooMuch
+from jobs.git_arrival import bring, is_unjudged, judge_what_is_left
+from jobs.git_held import CANDIDATES, REMOTES, SEEN, Held, held_by, held_of, namespace, tips
 from jobs.git_names import BRANCH, TAG, is_readable
-from jobs.git_packs import FETCH_SECONDS, bounded, drop_partial_packs
-from jobs.git_process import TooSlow, ask
+from jobs.git_packs import FETCH_SECONDS, arriving, bounded
+from jobs.git_process import ask
 from jobs.git_remote import default_branch, remote_refs
+from jobs.git_rooms import PARTS, Room, delete_all, give_rooms, room_of
 
 __all__ = [
     "BRANCH",
@@ -40,15 +41,10 @@ __all__ = [
     "update_pulls",
 ]
 
-SEEN = "refs/forkscout/seen/"
-PARTS = ("heads/", "tags/")
-LEFT = "left/"
-COMMITS_LIMIT = 100_000  # commits a single repository may bring; llama.cpp has 10,000 in all
-LISTED_BYTES_LIMIT = 16 * 2**20  # 400,000 commits as they are counted
-COMMITS_BYTES_LIMIT = 64 * 2**20  # all of llama.cpp's commit messages are 10 MB
 PACK_ABOVE_REFS = 200
-LEFT_LIMIT = 20  # old tips kept of a candidate
 PACKS_LIMIT = 100  # every fetch leaves a pack, and git looks into each of them
+ROOMS_GIVEN = "forkscout-rooms"
+"""Marks a network in which old tips lie under the number of the repository that left them."""
 
 
 @dataclass(frozen=True)
@@ -84,11 +80,11 @@ def update(
     heads = {sha for ref, sha in listed.refs.items() if ref.startswith(BRANCH)}
     if heads and heads <= known:
         return Tips(listed.commits, refused=listed.refused)
-    if held is not None and listed.refs == held.objects:
+    if held is not None and listed.refs == held.objects and not is_unjudged(network):
         return Tips(held.commits, refused=listed.refused)
     network.parent.mkdir(parents=True, exist_ok=True)
     with locked(network):
-        _ensure(network)
+        _ready(network)
         room = CANDIDATES if candidate else REMOTES
         here, refs = held_of(network, number, room=room), listed.refs
         old = here.objects
@@ -97,9 +93,9 @@ def update(
         moved = {ref for ref in old.keys() | refs.keys() if old.get(ref) != refs.get(ref)}
         if moved:
             left = [old[ref] for ref in moved if ref in old]
-            name = namespace(room, number)
-            specs = [f"+refs/{part}*:{name}{part}*" for part in PARTS]
-            _fetch(network, url, name, left, specs, tick=tick, token=token)
+            into = room_of(url, number, room=room)
+            specs = [f"+refs/{part}*:{into.space}{part}*" for part in PARTS]
+            _fetch(network, into, left, specs, tick=tick, token=token)
             if len(moved) > PACK_ABOVE_REFS:
                 ask(["pack-refs", "--all"], mirror=network)
         now = tips(network, number, room=room) if moved else here.commits
@@ -128,12 +124,12 @@ def update_pulls(
     """
     network.parent.mkdir(parents=True, exist_ok=True)
     with locked(network):
-        _ensure(network)
-        room = namespace(REMOTES, number)
+        _ready(network)
+        into = room_of(url, number, room=REMOTES)
         old = tips(network, number)
-        specs = [f"+{ref}:{room}{ref.removeprefix('refs/')}" for ref in pulls]
+        specs = [f"+{ref}:{into.space}{ref.removeprefix('refs/')}" for ref in pulls]
         left = [old[ref] for ref in pulls if ref in old]
-        _fetch(network, url, room, left, specs, tick=tick, token=token)
+        _fetch(network, into, left, specs, tick=tick, token=token)
         held = tips(network, number)
         now = {ref: held[ref] for ref in pulls if ref in held}
         return Tips(now, fetched=now != {ref: old.get(ref) for ref in pulls})
@@ -145,7 +141,7 @@ def drop(network: Path, number: int) -> None:
         return
     with locked(network):
         drop_stale_locks(network)
-        _delete_all(network, namespace(CANDIDATES, number))
+        delete_all(network, namespace(CANDIDATES, number))
 
 
 def tidy(network: Path, *, tick: Callable[[], None] | None = None) -> bool:
@@ -153,10 +149,20 @@ def tidy(network: Path, *, tick: Callable[[], None] | None = None) -> bool:
     packs = len(list((network / "objects" / "pack").glob("*.pack")))
     if packs <= PACKS_LIMIT:
         return False
-    with locked(network):
+    with locked(network), arriving(network):
         ask(["repack", "-a", "-d", "--quiet"], mirror=network, online=True, tick=tick)
         ask(["pack-refs", "--all"], mirror=network)
     return True
+
+
+def _ready(network: Path) -> None:
+    """Make the network where there is none, and put in order what is left of earlier looks."""
+    _ensure(network)
+    drop_stale_locks(network)
+    judge_what_is_left(network)
+    if not (network / ROOMS_GIVEN).exists():
+        give_rooms(network)
+        (network / ROOMS_GIVEN).touch()
 
 
 def _ensure(network: Path) -> None:
@@ -179,92 +185,28 @@ def _ensure(network: Path) -> None:
 
 def _fetch(
     network: Path,
-    url: str,
-    room: str,
+    room: Room,
     left: Sequence[str],
     specs: Sequence[str],
     *,
     tick: Callable[[], None] | None,
     token: SecretStr | None,
 ) -> None:
-    drop_stale_locks(network)
-    drop_partial_packs(network)
-    is_candidate = room.startswith(CANDIDATES)
-    kept = f"{room}{LEFT}" if is_candidate else SEEN
-    _change_refs(network, [f"update {kept}{sha} {sha}" for sha in set(left)])
-    ask(["config", "remote.origin.url", checked_url(url)], mirror=network)
-    ask(
-        [
-            *("fetch", "--progress", "--prune", "--no-tags", "--no-auto-maintenance"),
-            *("--no-recurse-submodules", "--no-write-fetch-head", "--filter=blob:none"),
-            *("--end-of-options", "origin", *specs),
-        ],
-        mirror=network,
-        url=url,
-        seconds=FETCH_SECONDS,
-        tick=bounded(network, tick),
-        token=token,
-    )
-    _refuse_flood(network, url, room)
-    _forget_reached(network, left, kept, (room,) if is_candidate else ())
-    if is_candidate:
-        _forget_oldest(network, kept)
+    ask(["config", "remote.origin.url", checked_url(room.url)], mirror=network)
+    words = [
+        *("fetch", "--progress", "--prune", "--no-tags", "--no-auto-maintenance"),
+        *("--no-recurse-submodules", "--no-write-fetch-head", "--filter=blob:none"),
+        *("--end-of-options", "origin", *specs),
+    ]
 
-
-def _refuse_flood(network: Path, url: str, room: str) -> None:
-    """A repository with too much history of its own would slow every look at all the others."""
-    others = ["--not", f"--exclude={room}*", "--glob=refs/"]
-    words = ["rev-list", f"--glob={room}", *others]
-    check = ["cat-file", "--batch-check=%(objectsize)"]
-    try:
-        own = ask(words, mirror=network, output_bytes=LISTED_BYTES_LIMIT)
-        count = own.count("\n")
-        sizes = ask(check, mirror=network, text=own).split() if count <= COMMITS_LIMIT else ()
-        told = f"{count} commits"
-        is_flood = count > COMMITS_LIMIT or sum(map(int, sizes)) > COMMITS_BYTES_LIMIT
-    except (TooMuch, TooSlow):
-        told, is_flood = "too many commits to count", True
-    if is_flood:
-        _delete_all(network, room)
-        raise Permanent(
-            f"{url} brings more history than an honest fork ({told})",
-            advice="Nothing of it was taken. Look at the repository by hand.",
+    def fetch() -> None:
+        ask(
+            words,
+            mirror=network,
+            url=room.url,
+            seconds=FETCH_SECONDS,
+            tick=bounded(network, tick),
+            token=token,
         )
 
-
-def _forget_reached(network: Path, left: Sequence[str], kept: str, rooms: Sequence[str]) -> None:
-    """Drop our own refs on old tips that a branch or tag of what is watched still reaches.
-
-    A candidate's branches count for itself alone: they may be dropped at any time.
-    """
-    if not left:
-        return
-    globs = ["--glob=refs/remotes/", *(f"--glob={room}{part}" for room in rooms for part in PARTS)]
-    words = ["rev-list", "--stdin", "--not", *globs]
-    lost = set(ask(words, mirror=network, text="\n".join([*left, ""])).split())
-    _change_refs(network, [f"delete {kept}{sha}" for sha in set(left) - lost])
-
-
-def _forget_oldest(network: Path, kept: str) -> None:
-    words = ["for-each-ref", "--sort=-committerdate", "--format=%(refname)", kept]
-    refs = ask(words, mirror=network).split()
-    _change_refs(network, [f"delete {ref}" for ref in refs[LEFT_LIMIT:]])
-
-
-def _delete_all(network: Path, room: str) -> None:
-    """Raises `Permanent` where a ref of the room would stay."""
-    listing = ["for-each-ref", "--format=%(refname)", room]
-    refs = filter(None, ask(listing, mirror=network, exact=True).split("\n"))
-    _change_refs(network, [f"delete {ref}" for ref in refs])
-    left = ask([*listing, "--count=1"], mirror=network).strip()
-    if left:
-        raise Permanent(
-            f"refs under {room} cannot be deleted",
-            advice="Delete them by hand, with git update-ref in the network's repository.",
-        )
-
-
-def _change_refs(network: Path, lines: Sequence[str]) -> None:
-    if lines:
-        text = "".join(f"{line}\n" for line in lines)
-        ask(["update-ref", "--no-deref", "--stdin"], mirror=network, text=text)
+    bring(network, room, left, fetch)

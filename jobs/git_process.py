@@ -29,6 +29,7 @@ QUICK_SECONDS = 60.0
 LIST_SECONDS = 90.0  # an honest list comes in a few
 NETWORK_SECONDS = 3600.0
 OUTPUT_BYTES = 256 * 2**20
+PIECE_BYTES = 2**16
 TICK_SECONDS = 0.2
 GRACE_SECONDS = 5.0
 MISSING = re.compile(
@@ -69,20 +70,22 @@ def ask(
     place = ["--git-dir", str(mirror)] if mirror else []
 
     def call(token: SecretStr | None) -> str:
-        return _call(
-            [*place, *words],
-            url=url,
-            cwd=cwd,
-            text=text,
-            timeout_seconds=seconds or (NETWORK_SECONDS if online else QUICK_SECONDS),
-            errors="surrogateescape" if exact else "replace",
-            output_bytes=output_bytes,
-            memory_bytes=memory_bytes,
-            empty_codes=empty_codes,
-            on_line=on_line,
-            tick=tick,
-            token=token,
-        )
+        with tempfile.TemporaryFile() as output:
+            found = _call(
+                [*place, *words],
+                output,
+                url=url,
+                cwd=cwd,
+                text=text,
+                timeout_seconds=seconds or (NETWORK_SECONDS if online else QUICK_SECONDS),
+                output_bytes=output_bytes,
+                memory_bytes=memory_bytes,
+                empty_codes=empty_codes,
+                on_line=on_line,
+                tick=tick,
+                token=token,
+            )
+            return _read(output, "surrogateescape" if exact else "replace") if found else ""
 
     if not git_token.belongs_to(token, url):
         return call(None)
@@ -90,6 +93,25 @@ def ask(
         return call(token)
     except _Redirected:
         return call(None)
+
+
+def fields(words: Sequence[str], *, mirror: Path, output_bytes: int) -> Iterator[str]:
+    """What git wrote between zero bytes, one by one: all of it is never in our memory at once."""
+    with tempfile.TemporaryFile() as output:
+        _call(
+            ["--git-dir", str(mirror), *words],
+            output,
+            url=None,
+            cwd=None,
+            text="",
+            timeout_seconds=QUICK_SECONDS,
+            output_bytes=output_bytes,
+        )
+        output.seek(0)
+        rest = b""
+        while piece := output.read(PIECE_BYTES):
+            *whole, rest = (rest + piece).split(b"\0")
+            yield from (field.decode(errors="replace") for field in whole)
 
 
 class TooSlow(Transient):
@@ -102,21 +124,22 @@ class _Redirected(Transient):
 
 def _call(
     words: Sequence[str],
+    output: IO[bytes],
     *,
     url: str | None,
     cwd: Path | None,
     text: str,
     timeout_seconds: float,
-    errors: str,
     output_bytes: int,
     memory_bytes: int | None = None,
     empty_codes: Sequence[int] = (),
     on_line: Callable[[str], None] | None = None,
     tick: Callable[[], None] | None = None,
     token: SecretStr | None = None,
-) -> str:
+) -> bool:
+    """Whether git found something; what it wrote is in `output`."""
     surroundings = environment("" if url is None else protocols_for(url))
-    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as complaints:
+    with tempfile.TemporaryFile() as complaints:
         with (
             tempfile.TemporaryFile() as given,
             git_token.shown(token) as shown,
@@ -148,10 +171,10 @@ def _call(
                 _end(process)
             _measure(output, complaints, output_bytes)
         if code in empty_codes:
-            return ""
+            return False
         if code != 0:
             raise _fault(_read(complaints), url, has_token=token is not None)
-        return _read(output, errors)
+        return True
 
 
 @contextlib.contextmanager
@@ -218,8 +241,9 @@ def _fault(said: str, url: str | None, *, has_token: bool) -> Exception:
     lines = [line for line in said.replace("\r", "\n").split("\n") if line.strip()]
     reasons = [line for line in lines if re.match(r"(fatal|error|remote):", line)]
     last = _printable((reasons or lines or ["git failed and said nothing"])[-1])[:300]
-    if FULL_DISK.search(said):
-        return disk_full(last)
+    full = next(filter(FULL_DISK.search, lines), None)
+    if full is not None:
+        return disk_full(_printable(full)[:300])
     if NO_MEMORY.search(said):
         return TooMuch(
             "git asked for more memory than it may have", advice="Look at the repository by hand."

@@ -23,11 +23,16 @@ _REF = re.compile(r"(?!-)[^\s~^:?*\[\\\x00-\x20\x7f]{1,200}")
 
 @dataclass(frozen=True)
 class Commit:
-    """One commit that a ref of the mirror reaches; `label` is for people."""
+    """One commit that a ref of the mirror reaches; `label` is for people.
+
+    `stands_at` is the latest date among it and all that it stands on: a commit is no older than
+    its parents, whatever it claims.
+    """
 
     sha: str
     label: str
     committed_at: datetime
+    stands_at: datetime
 
 
 def resolve(mirror: Path, ref: str) -> Commit:
@@ -50,7 +55,9 @@ def resolve(mirror: Path, ref: str) -> Commit:
             advice=f"Did you mean {', '.join(near)}?" if near else "Check the spelling of the ref.",
         )
     [sha] = commits
-    return Commit(sha, _label(sha, ref, names), _committed_at(mirror, sha))
+    seconds = _seconds_of_line(mirror, sha)
+    committed, latest = _moment(seconds[0]), max(map(_moment, seconds))
+    return Commit(sha, _label(sha, ref, names), committed, latest)
 
 
 def holds(mirror: Path, sha: str) -> bool:
@@ -108,10 +115,13 @@ def _label(sha: str, ref: str, names: Mapping[str, str]) -> str:
     return ref
 
 
-def _committed_at(mirror: Path, sha: str) -> datetime:
-    seconds = ask(
-        ["log", "-1", "--no-patch", "--format=%ct", "--end-of-options", sha], mirror=mirror
-    )
+def _seconds_of_line(mirror: Path, sha: str) -> list[str]:
+    """Times of the commit and of all that it stands on, itself first."""
+    words = ["log", "--topo-order", "--no-patch", "--format=%ct", "--end-of-options", sha]
+    return ask(words, mirror=mirror).split()
+
+
+def _moment(seconds: str) -> datetime:
     try:
         return datetime.fromtimestamp(int(seconds), tz=UTC)
     except (ValueError, OverflowError, OSError):

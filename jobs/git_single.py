@@ -10,6 +10,7 @@ from pydantic import SecretStr
 from jobs.errors import UsageError
 from jobs.git import checked_url, drop_stale_locks, locked
 from jobs.git_names import full_name
+from jobs.git_packs import arriving
 from jobs.git_process import ask
 from jobs.git_refs import BRANCHES, FULL_SHA, KEPT
 
@@ -40,7 +41,7 @@ def _fetch_into(
     tick: Callable[[], None] | None,
     token: SecretStr | None,
 ) -> None:
-    with locked(mirror):
+    with locked(mirror), arriving(mirror):
         drop_stale_locks(mirror)
         ask(["config", "remote.origin.url", checked_url(url)], mirror=mirror)
         ask(

@@ -41,8 +41,12 @@ class State(StrEnum):
 
 
 class Lane(IntEnum):
-    """Who goes first; a smaller number is served earlier."""
+    """Who goes first; a smaller number is served earlier.
 
+    Health holds smoke jobs, and what they need: a quarantined rig serves this lane alone.
+    """
+
+    HEALTH = 5
     ON_DEMAND = 10
     CONFIRM = 20
     FRESH = 30
@@ -53,6 +57,14 @@ class Lane(IntEnum):
     def word(self) -> str:
         """As people read it."""
         return self.name.lower().replace("_", " ")
+
+
+class RigState(StrEnum):
+    """How far a rig's numbers can be believed; a quarantined one runs health jobs alone."""
+
+    UNPROVEN = "unproven"
+    TRUSTED = "trusted"
+    QUARANTINED = "quarantined"
 
 
 class Blame(StrEnum):
@@ -88,6 +100,8 @@ class Validity(StrEnum):
     CONFIG_MISMATCH = "config_mismatch"
     INCONSISTENT = "inconsistent"
     EMPTY = "empty"
+    DOUBTFUL = "doubtful"
+    TWIN = "twin"
 
 
 @dataclass(frozen=True)
@@ -233,7 +247,10 @@ class Arrival:
 
 @dataclass(frozen=True)
 class Measurement:
-    """One measured request. Times in milliseconds, rates in tokens per second."""
+    """One measured request. Times in milliseconds, rates in tokens per second.
+
+    `after` is what machine and card said right after it: memory in bytes, clocks, power.
+    """
 
     run: int
     warmup: bool
@@ -258,6 +275,8 @@ class Measurement:
     text_head: str = ""
     source: str = "timings"
     timings: Mapping[str, Any] = field(default_factory=dict)
+    after: Mapping[str, Any] = field(default_factory=dict)
+    scenario: str = ""
 
 
 @dataclass(frozen=True)

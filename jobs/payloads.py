@@ -27,7 +27,10 @@ class BuildPayload(_Payload):
 
 
 class BenchPayload(_Payload):
-    """Measure one build with one model file in one scenario on one rig."""
+    """Measure one build with one model file in one scenario on one rig.
+
+    A drafter and a projector are known by their sha256, as the target is by its row.
+    """
 
     revision_id: int
     build_identity: str
@@ -41,6 +44,22 @@ class BenchPayload(_Payload):
     intent: dict[str, str | int] = Field(default_factory=dict)
     flags: tuple[str, ...] = ()
     env: dict[str, str] = Field(default_factory=dict)
+    drafter_file_id: int | None = None
+    drafter_sha256: str = ""
+    projector_file_id: int | None = None
+    projector_sha256: str = ""
+
+    @property
+    def beside(self) -> dict[str, str]:
+        """Digests of what is loaded beside the target; empty where it runs alone."""
+        found = {"drafter": self.drafter_sha256, "projector": self.projector_sha256}
+        return {role: sha256 for role, sha256 in found.items() if sha256}
+
+
+class HealthPayload(BenchPayload):
+    """Measure the golden of a rig."""
+
+    golden_id: int
 
 
 class PublishPayload(_Payload):

@@ -129,6 +129,7 @@ def bench_identity(payload: BenchPayload, *, weights_sha256: str, scenario: Scen
         payload.env,
         payload.runs,
         payload.boots,
+        *_beside(payload),
     )
 
 
@@ -151,7 +152,13 @@ def series_key(
         payload.intent,
         list(payload.flags),
         payload.env,
+        *_beside(payload),
     )
+
+
+def _beside(payload: BenchPayload) -> list[dict[str, str]]:
+    """A target that runs alone keeps the digest it had before others could run beside it."""
+    return [payload.beside] if payload.beside else []
 
 
 def bench_request(

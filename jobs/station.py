@@ -35,8 +35,9 @@ from jobs.errors import (
     disk_full,
 )
 from jobs.lifecycle import Next
+from jobs.machine_check import Obstacle
 from jobs.model import Blame, Kind, State
-from jobs.store import fleet, leases, line, pauses
+from jobs.store import births, fleet, leases, line, pauses
 from jobs.store.leases import Lease
 
 BENCH = "bench."
@@ -69,17 +70,54 @@ Record = Callable[[Session], str]
 
 Handler = Callable[[Station, Lease, Control], Record]
 
+Check = Callable[[Station], Obstacle | None]
+"""What keeps this machine from a bench; asked before each lease of one."""
 
-def serve(station: Station, queue_name: str, handlers: Mapping[Kind, Handler]) -> int:
+
+def _no_check(_station: Station) -> Obstacle | None:
+    return None
+
+
+def serve(
+    station: Station,
+    queue_name: str,
+    handlers: Mapping[Kind, Handler],
+    *,
+    check: Check = _no_check,
+) -> int:
     """Do what is due in a queue until nothing is, or this worker drains; how many jobs."""
     done = 0
     with hearing.looking(station.settings.locks, queue_name):
-        while _serve_one(station, queue_name, handlers):
+        with writing(station.database) as session:
+            fleet.has_heard(session, station.name, database_now(session))
+        while _serve_one(station, queue_name, handlers, check):
             done += 1
     return done
 
 
-def _serve_one(station: Station, queue_name: str, handlers: Mapping[Kind, Handler]) -> bool:
+def _may_bench(station: Station, check: Check) -> bool:
+    """Whether nothing keeps this machine from a bench; what does is told where workers are shown.
+
+    No job is touched: they wait until the next look finds the machine well.
+    """
+    found = check(station)
+    with writing(station.database) as session:
+        news = fleet.say_trouble(
+            session,
+            station.name,
+            found.says if found else "",
+            found.advice if found else "",
+        )
+    if news and found:
+        log.error("no bench is taken here", code=found.code, cause=found.says, fix=found.advice)
+    elif news:
+        log.info("benches are taken again")
+    return found is None
+
+
+def _serve_one(
+    station: Station, queue_name: str, handlers: Mapping[Kind, Handler], check: Check
+) -> bool:
     if not has_due(station, queue_name):
         return False
     alone = queue_name.startswith(BENCH)
@@ -88,7 +126,7 @@ def _serve_one(station: Station, queue_name: str, handlers: Mapping[Kind, Handle
     with quiet_machine(
         station.settings.locks, alone=alone, give_up=partial(_is_draining, station)
     ) as free:
-        if not free:
+        if not free or (alone and not _may_bench(station, check)):
             return False
         with writing(station.database) as session:
             if fleet.is_draining(session, station.name):
@@ -157,7 +195,7 @@ def _work(station: Station, held: Lease, handler: Handler) -> bool:
             station.settings.prepare()
             record = handler(station, held, control)
             control.check()
-            sentence = _settle(station, partial(_succeed, held, record))
+            sentence = _settle(station, partial(_succeed, station, held, record))
         log.info("job succeeded", outcome=sentence)
     except Stopped:
         return _stopped(station, held, control.reason)
@@ -182,10 +220,11 @@ def _settle(station: Station, act: Callable[[Session], Told]) -> Told:
     return insist(station.database, act, seconds=station.settings.lease_seconds)
 
 
-def _succeed(held: Lease, record: Record, session: Session) -> str:
+def _succeed(station: Station, held: Lease, record: Record, session: Session) -> str:
     leases.check(session, held)
     sentence = record(session)
     leases.succeed(session, held, database_now(session), sentence)
+    _learn(station, session, held)
     return sentence
 
 
@@ -219,13 +258,23 @@ def _put_off(station: Station, held: Lease, fault: Later) -> None:
 
 def _record_failure(station: Station, held: Lease, failure: JobFailure) -> Next | None:
     limit = station.settings.max_attempts
+
+    def fail(session: Session) -> Next:
+        following = leases.fail(session, held, failure, database_now(session), limit=limit)
+        _learn(station, session, held)
+        return following
+
     try:
-        return _settle(
-            station, lambda it: leases.fail(it, held, failure, database_now(it), limit=limit)
-        )
+        return _settle(station, fail)
     except StaleLease:
         log.warning("failure not recorded, the lease is lost")
         return None
+
+
+def _learn(station: Station, session: Session, held: Lease) -> None:
+    """What does not work, or works again, is known in the moment the job ends."""
+    days = station.settings.negative_days
+    births.job_ended(session, held.job_id, database_now(session), days=days)
 
 
 def as_failure(fault: Exception) -> JobFailure:

@@ -13,7 +13,6 @@ from sqlmodel import Session
 from jobs import clock, dispatch, git, git_single, hub, planner, queue
 from jobs.config import Settings
 from jobs.db import database_now, reading, writing
-from jobs.dispatch import BenchWish
 from jobs.engines.registry import FAMILIES
 from jobs.errors import JobFailure, Later, Transient, UsageError
 from jobs.git_names import is_pull
@@ -22,9 +21,12 @@ from jobs.hub_names import read_place
 from jobs.hub_weights import hub_weight
 from jobs.model import Lane, Trust
 from jobs.planner import JobRequest
+from jobs.planning.chains import BenchWish
+from jobs.planning.pairs import speculation_of
 from jobs.scenarios import Scenario
-from jobs.store import catalog, fleet, origins, work
-from jobs.tables import EngineRow, JobRow, RevisionRow
+from jobs.store import catalog, fleet, origins, work, worlds
+from jobs.store.targets import target_for
+from jobs.tables import EngineRow, JobRow, RevisionRow, StackRow
 
 ON_DEMAND = "asked for by hand"
 _AGAIN = "try again later; if it stays so, look at the network and at FORKSCOUT_HF_ENDPOINT"
@@ -63,6 +65,8 @@ def submit_bench(
     context_tokens: int | None,
     runs: int | None = None,
     boots: int | None = None,
+    drafter: str | None = None,
+    projector: str | None = None,
 ) -> Submitted:
     """Queue fetch, build and bench of one revision; a `UsageError` leaves nothing written."""
     with reading(desk.database) as session:
@@ -71,9 +75,15 @@ def submit_bench(
         catalog.rig_named(session, rig)
         stack = next(iter(catalog.stacks(session, engine_id=engine.id)), None)
         wanted = target or (stack.target if stack else None) or _only_model(session)
-        catalog.model_named(session, wanted)
+        named = _files(stack if not target else None, wanted, drafter, projector)
+        rows = {role: catalog.model_named(session, name) for role, name in named.items()}
+        shape = worlds.known_file(rows["drafter"]).shape if "drafter" in rows else None
     revision = resolve(desk, engine, ref)
     intent = dict(stack.intent) if stack and not target else {}
+    if projector:
+        intent["vision"] = "on"
+    if shape is not None:
+        intent.setdefault("speculation", speculation_of(shape))
     default_context = int(intent.pop("context", 2048))
     wish = BenchWish(
         rig=rig,
@@ -91,7 +101,7 @@ def submit_bench(
         requests = dispatch.bench_requests(
             engine,
             row,
-            catalog.model_named(session, wanted),
+            {role: catalog.model_named(session, name) for role, name in named.items()},
             wish,
             lane=Lane.ON_DEMAND,
             reason=ON_DEMAND,
@@ -112,7 +122,7 @@ def submit_build(desk: Desk, *, engine_name: str, ref: str | None, rig: str) -> 
         request = planner.build_request(
             dispatch.revision_value(engine, row),
             cast(int, row.id),
-            dispatch.target_for(engine, rig),
+            target_for(engine, rig),
             lane=Lane.ON_DEMAND,
             reason=ON_DEMAND,
         )
@@ -193,6 +203,18 @@ def _submitted(found: dict[str, JobRow | None]) -> Submitted:
     return Submitted(jobs=jobs, done=len(found) - len(jobs))
 
 
+def _files(
+    stack: StackRow | None, target: str, drafter: str | None, projector: str | None
+) -> dict[str, str]:
+    """Names of model files by role; what is said by hand goes before what the stack says."""
+    said = {
+        "target": target,
+        "drafter": drafter or (stack.drafter if stack else None),
+        "projector": projector or (stack.mmproj if stack else None),
+    }
+    return {role: name for role, name in said.items() if name}
+
+
 def _check_trust(engine: EngineRow) -> None:
     if engine.family not in FAMILIES:
         raise UsageError(
@@ -243,13 +265,14 @@ def _resolve_git(desk: Desk, engine: EngineRow, ref: str | None) -> RevisionRow:
     if is_pull(wanted):
         git_single.fetch_pull(mirror, url, wanted, token=desk.settings.github_token)
     commit = git.resolve(mirror, wanted)
+    now = clock.now()
     return RevisionRow(
         engine_id=cast(int, engine.id),
         commit=commit.sha,
         label=commit.label,
-        order_key=commit.committed_at.isoformat(),
-        committed_at=commit.committed_at,
-        first_seen_at=clock.now(),
+        order_key=min(commit.stands_at, now).isoformat(),
+        committed_at=min(commit.committed_at, now),
+        first_seen_at=now,
     )
 
 

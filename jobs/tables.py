@@ -113,6 +113,8 @@ class StackRow(SQLModel, table=True):
     name: str = Field(unique=True)
     engine_id: int = Field(foreign_key="engine.id")
     target: str
+    drafter: str | None = None
+    mmproj: str | None = None
     intent: dict[str, Any] = json_value()
     flags: list[str] = json_value(list)
     env: dict[str, str] = json_value()
@@ -121,19 +123,23 @@ class StackRow(SQLModel, table=True):
 
 
 class RigRow(SQLModel, table=True):
-    """A machine and its measuring device; `fingerprint` is empty until a worker has reported."""
+    """A machine and its measuring device; `fingerprint` is empty until a worker has reported.
+
+    `memory_bytes` is what a watch list says of its card.
+    """
 
     __tablename__ = "rig"
     id: int | None = Field(default=None, primary_key=True)
     name: str = Field(unique=True)
     device: str = "cpu"
     fingerprint: str = ""
+    memory_bytes: int | None = large(default=None)
     facts: dict[str, Any] = json_value()
     created_at: datetime = moment()
 
 
 class WorkerRow(SQLModel, table=True):
-    """One worker process and when it last spoke."""
+    """One worker process: when it spoke, when it last heard its doorbell, what holds it back."""
 
     __tablename__ = "worker"
     name: str = Field(primary_key=True)
@@ -142,8 +148,11 @@ class WorkerRow(SQLModel, table=True):
     pid: int
     draining: bool = False
     sandbox: str = ""
+    trouble: str = ""
+    advice: str = ""
     started_at: datetime = moment()
     beat_at: datetime = moment()
+    heard_at: datetime | None = moment(default=None)
 
 
 class JobRow(SQLModel, table=True):
@@ -268,7 +277,7 @@ class BuildRow(SQLModel, table=True):
 
 
 class ResultRow(SQLModel, table=True):
-    """All boots of one bench job."""
+    """All boots of one bench job; `doubt` says why its rig could not be believed at that time."""
 
     __tablename__ = "result"
     id: int | None = Field(default=None, primary_key=True)
@@ -277,6 +286,8 @@ class ResultRow(SQLModel, table=True):
     revision_id: int = Field(foreign_key="revision.id", index=True)
     engine_id: int = Field(foreign_key="engine.id", index=True)
     model_file_id: int = Field(foreign_key="model_file.id", index=True)
+    drafter_file_id: int | None = Field(default=None, foreign_key="model_file.id")
+    projector_file_id: int | None = Field(default=None, foreign_key="model_file.id")
     rig_id: int = Field(foreign_key="rig.id", index=True)
     series: str = Field(index=True)
     cell: str = Field(index=True)
@@ -286,6 +297,7 @@ class ResultRow(SQLModel, table=True):
     sandbox: str
     validity: str
     validity_reason: str = ""
+    doubt: str = ""
     decode_tps: float | None = None
     prefill_tps: float | None = None
     ttft_ms: float | None = None
@@ -349,6 +361,7 @@ class SampleRow(SQLModel, table=True):
     text_head: str = ""
     source: str = "timings"
     timings: dict[str, Any] = json_value()
+    after: dict[str, Any] = json_value()
 
 
 class VerdictRow(SQLModel, table=True):
@@ -367,6 +380,49 @@ class VerdictRow(SQLModel, table=True):
     boots: int = 0
     runs: int = 0
     created_at: datetime = moment()
+
+
+class RuleRow(SQLModel, table=True):
+    """What a watch list says is done about a kind of event; the lower `place` is asked first."""
+
+    __tablename__ = "rule"
+    id: int | None = Field(default=None, primary_key=True)
+    name: str = Field(unique=True)
+    place: int
+    asked: str
+    does: str
+    only: dict[str, Any] = json_value()
+    lane: str = ""
+    priority: int = 0
+    created_at: datetime = moment()
+
+
+class BudgetRow(SQLModel, table=True):
+    """Hours a day that planning may use of a rig, or for a source; the name says which."""
+
+    __tablename__ = "budget"
+    name: str = Field(primary_key=True)
+    rig: str = ""
+    source: str = ""
+    hours_per_day: float
+    created_at: datetime = moment()
+
+
+class LeftOutRow(SQLModel, table=True):
+    """What planning did not queue for an event, and why; `closed_at` once that is settled."""
+
+    __tablename__ = "left_out"
+    __table_args__ = (UniqueConstraint("event_id", "identity"),)
+    id: int | None = Field(default=None, primary_key=True)
+    event_id: int = Field(foreign_key="event.id", index=True)
+    identity: str
+    what: str
+    why: str = Field(index=True)
+    detail: str = ""
+    value: float | None = None
+    left_at: datetime = moment()
+    closed_at: datetime | None = moment(default=None)
+    ending: str = ""
 
 
 class SlotRow(SQLModel, table=True):

@@ -16,6 +16,11 @@ def printable(text: str) -> str:
     return "".join(c for c in _SEQUENCE.sub("", text) if c in "\n\t" or c.isprintable())
 
 
+def sound(text: str) -> str:
+    """Without the halves of characters that an argument may hold and no text does."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
 def counted(count: int, noun: str, nouns: str = "") -> str:
     """`1 run`, `3 runs`; `nouns` where an s alone makes no plural."""
     return f"{count} {noun}" if count == 1 else f"{count} {nouns or f'{noun}s'}"

@@ -6,7 +6,7 @@ import structlog
 
 from jobs.db import database_now, writing
 from jobs.station import Station
-from jobs.store import upkeep, usage
+from jobs.store import retests, upkeep, usage
 
 MOST_BATCHES = 20
 """So that one sweep leaves time for the next."""
@@ -25,3 +25,11 @@ def keep_line(station: Station) -> None:
             log.info(says, count=changed)
     with writing(station.database) as session:
         usage.forget(session, database_now(session))
+
+
+def keep_negatives(station: Station) -> None:
+    """Ask again what expired, or whose rig, flags or engine moved."""
+    with writing(station.database) as session:
+        jobs = retests.look(session, database_now(session))
+    if jobs:
+        log.info("tried again what did not work", jobs=[job.id for job in jobs])

@@ -11,7 +11,7 @@ from typing import Any
 from jobs.git_history import CommitFacts
 from jobs.terminal import counted
 from scout.graph import Graph, Triple, triple
-from scout.ref_values import Names, Place, RefNews, View, keys_of, names_of
+from scout.ref_values import Neighbour, Place, RefNews, Upstream, View, keys_of
 
 LISTED = 50  # commits, authors or paths that an event carries
 _NUMBER = re.compile(r"\(#(\d{1,9})\)$")
@@ -27,37 +27,30 @@ def absorbed_news(
     for other in view.neighbours:
         took = {key: rest.pop(key) for key in sorted(rest.keys() & other.patches)}
         if took:
-            names = names_of(other.repository, other.github_id)
             title = (
                 f"{place.engine} took {counted(len(took), 'patch', 'patches')} of {other.engine}"
             )
-            news.append(_absorbed(place, took, names, title, other.repository, other.github_id))
+            news.append(_absorbed(place, took, other, title))
     if picked and view.upstream is not None:
         root = view.upstream
         took = {triple(commit): commit for commit in picked}
         what = counted(len(took), "pull request")
         title = f"{place.engine} picked {what} of {root.engine}"
-        names = names_of(root.repository, root.github_id)
-        news.append(_absorbed(place, took, names, title, root.repository, root.github_id))
+        news.append(_absorbed(place, took, root, title))
     return news
 
 
 def _absorbed(
-    place: Place,
-    took: Mapping[Triple, CommitFacts],
-    names: Names,
-    title: str,
-    repository: int,
-    github_id: int | None,
+    place: Place, took: Mapping[Triple, CommitFacts], source: Neighbour | Upstream, title: str
 ) -> RefNews:
     ordered = sorted(took)
     lines = "\n".join(f"{author}\t{at}\t{subject}" for author, at, subject in ordered)
     digest = hashlib.sha256(lines.encode()).hexdigest()
-    key, former = keys_of("absorb", digest, place.names, names)
+    key, former = keys_of("absorb", digest, place.names, source.names)
     numbers = sorted({number for _, _, subject in took if (number := _pull_request(subject))})
     facts = {
-        "from_repo_id": github_id,
-        "from_repository": repository,
+        "from_repo_id": source.github_id,
+        "from_repository": source.repository,
         "commits": [
             {
                 "author": author,

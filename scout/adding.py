@@ -17,6 +17,7 @@ from jobs.git import repo_url
 from jobs.store import catalog, forks
 from jobs.store.origins import origins
 from jobs.tables import EngineRow
+from jobs.terminal import sound
 from scout.loading import apply
 from scout.reading import load, parse
 from scout.watchlist import WatchList
@@ -56,7 +57,7 @@ class Added:
 
 def add(session: Session, wish: Wish, *, this_rig: str, now: datetime) -> Added:
     """Watch a repository; what a watch list could not say is refused with the reader's words."""
-    wish = replace(wish, repo=_sound(wish.repo))
+    wish = replace(wish, repo=sound(wish.repo))
     rows = catalog.engines(session, retired=True)
     known = _known(session, rows, wish)
     if known is not None and not known.retired:
@@ -89,9 +90,9 @@ def remove(session: Session, name: str) -> str:
     return row.repo or row.package or ""
 
 
-def named_in(watchlist: Path | None, name: str) -> str | None:
+def named_in(watchlist: Path | None, name: str, watched: Mapping[str, str | None]) -> str | None:
     """The configured watch list, where it would bring the engine back at the next look."""
-    if watchlist is None or not any(each.name == name for each in load(watchlist).engines):
+    if watchlist is None or not any(each.name == name for each in load(watchlist, watched).engines):
         return None
     return str(watchlist)
 
@@ -121,13 +122,8 @@ def _toml(value: Any) -> str:
     if isinstance(value, int):
         return str(value)
     if isinstance(value, str):
-        return json.dumps(_sound(value), ensure_ascii=False).replace("\x7f", "\\u007f")
+        return json.dumps(sound(value), ensure_ascii=False).replace("\x7f", "\\u007f")
     return f"[{', '.join(map(_toml, value))}]"
-
-
-def _sound(text: str) -> str:
-    """Without the halves of characters that an argument may hold and no text does."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _known(session: Session, rows: Sequence[EngineRow], wish: Wish) -> EngineRow | None:

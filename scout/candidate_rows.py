@@ -77,6 +77,7 @@ def candidate(session: Session, row: RepositoryRow, kin: Mapping[str, Kin]) -> C
         parent=_member(session, parent) if parent else None,
         parent_name=parent.full_name if parent else "",
         refs=refs.refs_of(session, row.id or 0),
+        named_at=row.last_seen_at,
     )
 
 

@@ -37,7 +37,10 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class Candidate:
-    """A fork to be looked at; `parent` is the repository row of the one GitHub names."""
+    """A fork to be looked at; `parent` is the repository row of the one GitHub names.
+
+    `named_at` is when GitHub last named its number so.
+    """
 
     repository: int
     github_id: int
@@ -48,6 +51,7 @@ class Candidate:
     parent: Member | None = None
     parent_name: str = ""
     refs: Mapping[str, str] = field(default_factory=dict)
+    named_at: datetime | None = None
 
     @property
     def key(self) -> str:

@@ -14,18 +14,19 @@ from pathlib import Path
 import structlog
 from pydantic import SecretStr
 from sqlalchemy import Engine
-from sqlmodel import Session
 
 from jobs import git_network
 from jobs.db import reading, writing
-from jobs.errors import Permanent, ScoutError, Transient
+from jobs.errors import ScoutError, Transient
 from jobs.git import repo_url
 from jobs.git_network import TAG
 from jobs.sightings import RepositoryRow
-from jobs.store import catalog, refs, source_states, standings
+from jobs.store import refs, source_states, standings
+from scout.candidate_identity import Ask, confirm, is_doubtful
 from scout.candidate_news import candidate_news
+from scout.candidate_record import failed, write
 from scout.candidate_rows import candidate, known, long_gone
-from scout.candidate_values import SOURCE, Candidate, Source, due, in_turn, key_of
+from scout.candidate_values import Candidate, Source, due, in_turn, key_of
 from scout.history import GitHistory, History
 from scout.kinship import Kin, kindred
 from scout.ref_values import RefNews
@@ -33,12 +34,10 @@ from scout.sources import git_refs
 from scout.watch import Summary, Trouble
 from scout.yardsticks import Yardstick, facts_of, yardstick
 
-SCHEMA_VERSION = 1
 COUNT, SECONDS = 20, 20.0
 """What one round of the schedule looks at, and how long it starts new looks."""
 LONGEST_SECONDS = 60.0
 """How long one candidate may take: the watched engines wait for the network as long."""
-REFUSED_FOR = timedelta(hours=24)
 
 _log = structlog.get_logger(__name__)
 
@@ -65,9 +64,13 @@ class _Round:
     now: Callable[[], datetime]
     source: Source
     token: SecretStr | None
+    ask: Ask | None
 
     def history(self, started: datetime) -> History:
         return GitHistory(self.network, token=self.token, tick=self.tick(started))
+
+    def failed(self, name: str, repository: int, error: Exception) -> Trouble:
+        return failed(self.database, self.now(), name, repository, error)
 
     def tick(self, started: datetime) -> Callable[[], None]:
         """Ends what one candidate does once its time is over."""
@@ -92,12 +95,14 @@ def look_at_candidates(
     force: bool = False,
     on_look: Callable[[str], None] | None = None,
     token: SecretStr | None = None,
+    ask: Ask | None = None,
 ) -> CandidateRound:
     """Look at the candidates that are due, and write what was seen; with `force`, then at others.
 
-    Where nothing is due, no process is started.
+    Where nothing is due, no process is started. `ask` says whether a name may be a stranger's by
+    now; without it nothing doubtful is told.
     """
-    this = _Round(database, network, now, source, token)
+    this = _Round(database, network, now, source, token, ask)
     until = now() + timedelta(seconds=seconds)
     with reading(database) as session:
         rows, states = known(session)
@@ -124,7 +129,7 @@ def look_at_candidates(
             seen[one.repository] = _look(this, one, kin[one.root].refs, known_here)
             asked[one.repository] = one
         except Exception as error:
-            troubles.append(_failed(this, row.full_name, row.id or 0, error))
+            troubles.append(this.failed(row.full_name, row.id or 0, error))
     stop = until + timedelta(seconds=LONGEST_SECONDS)
     new, more, looked = _judge(this, asked, seen, kin, yards, stop)
     return CandidateRound(tuple(looked), tuple(new), (*troubles, *more), len(waiting) - tried)
@@ -169,7 +174,7 @@ def _judge(
         try:
             yard = _with_rooms(this, group, seen, kin, yards[root])
         except Exception as error:
-            troubles += [_failed(this, one.full_name, one.repository, error) for one in group]
+            troubles += [this.failed(one.full_name, one.repository, error) for one in group]
             continue
         for one in group:
             if this.now() >= stop:
@@ -178,7 +183,7 @@ def _judge(
                 new += _record(this, one, seen[one.repository], yard)
                 looked.append(one.full_name)
             except Exception as error:
-                troubles.append(_failed(this, one.full_name, one.repository, error))
+                troubles.append(this.failed(one.full_name, one.repository, error))
     return new, troubles, looked
 
 
@@ -206,6 +211,8 @@ def _record(
     this: _Round, one: Candidate, commits: Mapping[str, str], yard: Yardstick
 ) -> list[RefNews]:
     """Write refs, facts and events together; what another round wrote meanwhile is not new."""
+    if is_doubtful(one, commits, yard.graph, now=this.now()):
+        confirm(one, this.ask)
     history, url = this.history(this.now()), repo_url(one.full_name)
     parent = one.parent.repository if one.parent else None
     facts = facts_of(
@@ -236,45 +243,7 @@ def _record(
         pushed_at = one.pushed_at.isoformat() if one.pushed_at else None
         state.cursor = {"looked_at": this.now().isoformat(), "pushed_at": pushed_at}
         state.failures, state.retry_at = 0, None
-        return [each for each in news if _write(session, one, each, this.now())]
-
-
-def _write(session: Session, one: Candidate, news: RefNews, now: datetime) -> bool:
-    if catalog.is_told(session, news.former):
-        return False
-    event = catalog.add_event(
-        session,
-        key=news.key,
-        kind=news.kind,
-        title=news.title,
-        now=now,
-        happened_at=news.happened_at,
-        payload={
-            "source": SOURCE,
-            "schema_version": SCHEMA_VERSION,
-            "subject_id": one.repository,
-            "repo_id": one.github_id,
-            "full_name": one.full_name,
-            "evidence": {"url": repo_url(one.full_name), "sha": news.facts.get("after")},
-            "low_priority": True,
-            "facts": dict(news.facts),
-        },
-    )
-    return event is not None
-
-
-def _failed(this: _Round, name: str, repository: int, error: Exception) -> Trouble:
-    """Say it, and ask this one less and less often; what was refused for a day at least."""
-    with writing(this.database) as session:
-        refs.note_failure(session, key_of(repository), this.now())
-        state = refs.source_state(session, key_of(repository), this.now())
-        if isinstance(error, Permanent) and state.retry_at is not None:
-            state.retry_at = max(state.retry_at, this.now() + REFUSED_FOR)
-            session.add(state)
-    if isinstance(error, ScoutError):
-        return Trouble(name, error.message, error.advice, of_a_stranger=True)
-    _log.exception("candidate crashed", repository=name, exc_info=error)
-    return Trouble(name, f"our own fault: {error!r}", "please report this, with the log")
+        return [each for each in news if write(session, one, each, this.now())]
 
 
 def _tidied(this: _Round, gone: Sequence[int], *, fetched: bool) -> list[Trouble]:

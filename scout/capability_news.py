@@ -40,7 +40,7 @@ def _news(place: Place, after: str, added: Capability, latest: Capability) -> Re
     told = [word.partition(":")[2] for word in latest.words()]
     shown = ", ".join(told[:5]) + (f" and {len(told) - 5} more" if len(told) > 5 else "")
     key, former = keys_of("cap", digest, place.names)
-    facts = {"after": after, **added.added(), "new": latest.words()[:200]}
+    facts = {"after": after, **latest.added(), "new": latest.words()[:200]}
     return RefNews(
         "fork_capability_changed",
         key,

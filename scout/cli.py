@@ -26,6 +26,7 @@ from scout import (
     models_cli,
     ranking_cli,
     run_cli,
+    twin_cli,
     watchlist_cli,
 )
 from scout.family import as_tree, family_of
@@ -41,6 +42,7 @@ app.add_typer(ranking_cli.app)
 app.add_typer(events_cli.app)
 app.add_typer(fit_cli.app)
 app.add_typer(gguf_cli.app)
+app.add_typer(twin_cli.app)
 app.add_typer(models_cli.app, name="models")
 
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON for programs")]

@@ -47,5 +47,6 @@ EventKind = Literal[
     "mtp_variant_published",
     "source_degraded",
     "source_recovered",
+    "negative_overturned",
 ]
 KINDS: frozenset[str] = frozenset(get_args(EventKind))

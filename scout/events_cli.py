@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
@@ -13,12 +14,16 @@ from jobs import clock
 from jobs.config import Settings
 from jobs.db import open_database, reading
 from jobs.errors import UsageError, did_you_mean
-from jobs.store import catalog
+from jobs.store import catalog, led
+from jobs.store.led import LedTo
 from jobs.tables import EngineRow, EventRow
-from jobs.terminal import json_text, printable
+from jobs.terminal import counted, json_text, printable
 from scout.event_kinds import KINDS
 
 app = typer.Typer()
+
+INDENT = " " * 22
+MOST_NUMBERS = 8
 
 _AGO = re.compile(r"([1-9][0-9]{0,3})([mhdw])", re.ASCII)
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -48,10 +53,11 @@ def events(
                 session, limit=limit, kind=wanted, engine_id=engine_id, since=moment
             )
             names = {row.id: row for row in catalog.engines(session, retired=True)}
+            came = led.led_to(session, [row.id or 0 for row in rows])
     finally:
         database.dispose()
     if as_json:
-        found = [_as_json(row, names.get(row.engine_id)) for row in rows]
+        found = [_as_json(row, names.get(row.engine_id), came[row.id or 0]) for row in rows]
         typer.echo(json_text(found))
         return
     if not rows:
@@ -63,6 +69,8 @@ def events(
         )
     for row in rows:
         typer.echo(f"{row.seen_at:%Y-%m-%d %H:%M} UTC  {printable(row.title)}")
+        if after := _came_of(row.id or 0, came[row.id or 0]):
+            typer.echo(f"{INDENT}{printable(after)}")
 
 
 def since_when(text: str, now: datetime) -> datetime:
@@ -89,7 +97,20 @@ def _checked(session: Session, kind: str) -> str:
     return kind
 
 
-def _as_json(row: EventRow, engine: EngineRow | None) -> dict[str, object]:
+def _came_of(event_id: int, came: LedTo) -> str:
+    """The jobs by number, and where to read what was left out."""
+    told = []
+    if came.jobs:
+        numbers = ", ".join(str(job.id) for job in came.jobs[:MOST_NUMBERS])
+        more = f" and {len(came.jobs) - MOST_NUMBERS} more" if len(came.jobs) > MOST_NUMBERS else ""
+        told.append(f"led to jobs {numbers}{more}")
+    if came.left_out:
+        left = counted(len(came.left_out), "bench", "benches")
+        told.append(f"{left} left out: forkscout plan --left-out {event_id}")
+    return "; ".join(told)
+
+
+def _as_json(row: EventRow, engine: EngineRow | None, came: LedTo) -> dict[str, object]:
     return {
         "id": row.id,
         "key": row.key,
@@ -100,4 +121,6 @@ def _as_json(row: EventRow, engine: EngineRow | None) -> dict[str, object]:
         "happened_at": row.happened_at.isoformat() if row.happened_at else None,
         "planned": row.planned,
         "payload": row.payload,
+        "jobs": [asdict(job) for job in came.jobs],
+        "left_out": [asdict(each) for each in came.left_out],
     }

@@ -29,12 +29,12 @@ def family_of(
     members = {each.name: member for each in chain if (member := each.member()) is not None}
     if not members:
         raise UsageError(f"no branch of {engine!r} or of its elders was seen yet", advice=LOOK)
-    numbers = [kin[name].repository for name in members]
+    first = [root] if root in members else []
+    numbers = [kin[name].repository for name in (*first, *members)]
     # A chain of one has nobody to be compared with: no commit is read for it.
     graph = history.graph(numbers) if len(members) > 1 else Graph(())
-    found = {
-        each.engine: each for each in lineage(graph, list(members.values()), upstream=root, now=now)
-    }
+    read = [one for name, one in members.items() if kin[name].repository not in graph.left_out]
+    found = {each.engine: each for each in lineage(graph, read, upstream=root, now=now)}
     return tuple(found.get(each.name) or _not_seen(each, root) for each in chain)
 
 

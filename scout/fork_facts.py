@@ -148,9 +148,8 @@ def git_facts(
         unrelated=own.merge_base is None,
         only_syncs=not work,
         only_bots=bool(work) and not people,
-        only_papers=bool(work)
-        and files is not None
-        and all(is_paper(path) for paths in touched for path in paths),
+        only_papers=any(touched) and all(is_paper(path) for paths in touched for path in paths),
+        only_empty=bool(work) and files is not None and not any(touched),
         branch=own.branch,
         head=own.head,
         parent=own.elder.name if own.elder else own.named,

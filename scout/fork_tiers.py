@@ -6,7 +6,7 @@ from datetime import datetime
 
 from sqlmodel import Session
 
-from jobs.errors import UsageError
+from jobs.errors import UsageError, did_you_mean
 from jobs.git import repo_url
 from jobs.sightings import RepositoryRow
 from jobs.store import forks
@@ -46,9 +46,14 @@ def _found(session: Session, full_name: str) -> RepositoryRow:
     repo_url(full_name)
     rows = [row for row in forks.repositories_like(session, full_name) if row.github_id]
     if not rows:
+        look = (
+            "look first: forkscout scout run --source github_forks; "
+            f"or watch it as an engine: forkscout watchlist add {full_name}"
+        )
+        names = [row.full_name for row in forks.repositories(session) if row.github_id]
+        near = did_you_mean(full_name, names, none="")
         raise UsageError(
             f"no fork {full_name} was found yet",
-            advice="look first: forkscout scout run --source github_forks; "
-            f"or watch it as an engine: forkscout watchlist add {full_name}",
+            advice=f"{near} Else {look}" if near.startswith("did you") else look,
         )
     return rows[0]

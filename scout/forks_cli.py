@@ -26,8 +26,16 @@ app.add_typer(watch_app, name="watch")
 app.add_typer(unwatch_app, name="unwatch")
 
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON for programs")]
-Place = Annotated[str, typer.Argument(help="owner/name#number")]
+Place = Annotated[str, typer.Argument(help="owner/name#number, or the address of its page")]
 ForkName = Annotated[str, typer.Argument(metavar="OWNER/NAME", help="a fork that was found")]
+
+
+PLACE = re.compile(r"([^#\s]+)#([1-9][0-9]{0,8})", re.ASCII)
+PAGE = re.compile(
+    r"(?:https?://)?(?:www\.)?github\.com/([^/#?\s]+/[^/#?\s]+)/(?:issues|pull)/([1-9][0-9]{0,8})"
+    r"(?:[/#?]\S*)?",
+    re.ASCII,
+)
 
 
 @contextmanager
@@ -40,8 +48,8 @@ def _database() -> Iterator[Engine]:
 
 
 def issue_place(text: str) -> tuple[str, int]:
-    """`owner/name#35` in its parts; nothing else is taken, no address either."""
-    found = re.fullmatch(r"([^#\s]+)#([1-9][0-9]{0,8})", text, re.ASCII)
+    """`owner/name#35`, or the address of its page at GitHub, in its parts."""
+    found = PLACE.fullmatch(text) or PAGE.fullmatch(text)
     if not found:
         raise UsageError(
             f"{text[:80]!r} is no issue", advice="Write owner/name#number, as ggml-org/llama.cpp#1."
@@ -100,7 +108,8 @@ def watch_list(as_json: AsJson = False) -> None:
         if row.note:
             typer.echo(printable(f"  {row.note}"))
     for each in watched:
-        typer.echo(printable(f"{each.full_name}  fork {each.state}"))
+        state = f", {store.AWAY[each.state]}" if each.state in store.AWAY else ""
+        typer.echo(printable(f"{each.full_name}  fork{state}"))
 
 
 @unwatch_app.command("issue")

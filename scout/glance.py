@@ -15,6 +15,7 @@ from jobs.db import database_now, reading, writing
 from jobs.dispatch import plan_events
 from jobs.errors import ScoutError, UsageError
 from jobs.tables import JobRow
+from scout.candidate_identity import by_number
 from scout.candidates import look_at_candidates
 from scout.github import releases, repositories
 from scout.github.answers import advice_for
@@ -28,6 +29,7 @@ from scout.hub.desk import open_desk as open_hub_desk
 from scout.hub.rounds import HubRound
 from scout.rounds import CANDIDATES, PARTS, ensure_watchlist, look_and_plan
 from scout.scores import keep_scores
+from scout.setbacks import going_on
 from scout.watch import Summary, Trouble
 
 WITHOUT_TOKEN = (repositories.NAME, releases.NAME)
@@ -63,7 +65,7 @@ class Glance:
     @property
     def troubles(self) -> list[dict[str, Any]]:
         """Every place without an answer, why, and what to do."""
-        found = [asdict(each) for each in self.summary.troubles]
+        found = _merged(self.summary.troubles)
         if self.github:
             found += _grouped(self.github.troubles, "GitHub", advice_for)
         if self.hub:
@@ -97,12 +99,14 @@ class Glance:
             "github": github
             and {
                 "looked": github.looked,
+                "unanswered": github.unanswered,
                 "requests": github.requests,
                 "waiting": list(github.waiting),
             },
             "hub": hub
             and {
                 "looked": hub.looked,
+                "unanswered": hub.unanswered,
                 "requests": hub.requests,
                 "waiting": list(hub.waiting),
             },
@@ -134,23 +138,32 @@ def glance(
         )
         summary = replace(summary, unwatched=())
     if source in ("", CANDIDATES):
-        looked = look_at_candidates(
-            database,
-            network=settings.network,
-            now=clock.now,
-            count=CANDIDATES_COUNT,
-            seconds=CANDIDATES_SECONDS,
-            force=bool(source),
-            on_look=on_look,
-            token=settings.github_token,
-        )
-        note_round(database, CANDIDATES, looked.summary, now=clock.now())
-        summary = summary.joined(looked.summary)
-        keep_scores(database, now=clock.now)
+        setbacks: list[Trouble] = []
+        with going_on(setbacks, CANDIDATES):
+            looked = look_at_candidates(
+                database,
+                network=settings.network,
+                now=clock.now,
+                count=CANDIDATES_COUNT,
+                seconds=CANDIDATES_SECONDS,
+                force=bool(source),
+                on_look=on_look,
+                token=settings.github_token,
+                ask=by_number(lambda: open_desk(database, settings))
+                if _asks_github(settings)
+                else None,
+            )
+            summary = summary.joined(looked.summary)
+            note_round(database, CANDIDATES, looked.summary, now=clock.now())
+            keep_scores(database, now=clock.now)
+        summary = summary.joined(Summary(troubles=tuple(setbacks)))
     of_hub = _look_at_hub(database, settings, hub_names, forced=bool(source), on_look=on_look)
+    late: list[Trouble] = []
     if of_hub is not None:
-        with writing(database) as session:
-            jobs += plan_events(session, database_now(session))
+        with going_on(late, "what is to be queued"), writing(database) as session:
+            hours = settings.budget_hours_per_day
+            jobs += plan_events(session, database_now(session), budget_hours=hours)
+        summary = summary.joined(Summary(troubles=tuple(late)))
     if not names:
         return Glance(summary, hub=of_hub, remarks=_unasked(source), jobs=tuple(jobs))
     try:
@@ -160,10 +173,20 @@ def glance(
         if source:
             raise
         found = Round(troubles=(_said(fault),))
-    keep_scores(database, now=clock.now)
-    with writing(database) as session:
-        jobs += plan_events(session, database_now(session))
+    late = []
+    with going_on(late, "what is to be queued"):
+        keep_scores(database, now=clock.now)
+        with writing(database) as session:
+            hours = settings.budget_hours_per_day
+            jobs += plan_events(session, database_now(session), budget_hours=hours)
+    summary = summary.joined(Summary(troubles=tuple(late)))
     return Glance(summary, found, of_hub, _remarks(settings, source, found), tuple(jobs))
+
+
+def _asks_github(settings: Settings) -> bool:
+    """Whether GitHub's API may be asked where nobody named a source of it."""
+    token = settings.github_token.get_secret_value().strip()
+    return bool(token) or settings.github_api != PUBLIC_API
 
 
 def _look_at_hub(
@@ -210,7 +233,7 @@ def _github_sources(settings: Settings, source: str) -> tuple[str, ...]:
         return names
     if token:
         return SOURCES
-    return WITHOUT_TOKEN if settings.github_api != PUBLIC_API else ()
+    return WITHOUT_TOKEN if _asks_github(settings) else ()
 
 
 def _unasked(source: str) -> tuple[str, ...]:
@@ -239,6 +262,16 @@ def _grouped(
         reasons.setdefault(why if colon else line, {})[place if colon else whole] = None
     return [
         asdict(Trouble(_places(list(places)), why, advise(why))) for why, places in reasons.items()
+    ]
+
+
+def _merged(troubles: Sequence[Trouble]) -> list[dict[str, Any]]:
+    """One of two engines that share a repository and its failure says it for both."""
+    names: dict[tuple[str, str, bool], list[str]] = {}
+    for each in troubles:
+        names.setdefault((each.message, each.advice, each.of_a_stranger), []).append(each.engine)
+    return [
+        asdict(Trouble(", ".join(dict.fromkeys(engines)), *same)) for same, engines in names.items()
     ]
 
 

@@ -33,7 +33,9 @@ class Distance:
 class Graph:
     """Every commit once; questions are asked with full shas, unknown ones count as nothing."""
 
-    def __init__(self, commits: Iterable[CommitFacts]) -> None:
+    def __init__(self, commits: Iterable[CommitFacts], *, left_out: Iterable[int] = ()) -> None:
+        self.left_out = frozenset(left_out)
+        """Repositories that were too large to be read along."""
         self._commits = list(commits)
         self._position = {commit.sha: at for at, commit in enumerate(self._commits)}
         find = self._position.get

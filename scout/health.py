@@ -21,6 +21,8 @@ from scout.watch import Summary, Trouble
 
 DEGRADED_AFTER = 3
 """Rounds in a row in which a source had no answer at all before we say so."""
+DEGRADED_SINCE = "degraded_since"
+"""What makes two failures of one source two: the moment since when it had no answer."""
 
 
 @dataclass
@@ -63,7 +65,10 @@ def judge(
     worse = tally.limited or state.failures >= DEGRADED_AFTER
     failed = [Trouble(place, why, advise(why)) for place, why in tally.failed]
     still = worse or (degraded and silent)
+    since = state.cursor.get(DEGRADED_SINCE) if degraded else None
+    since = since or now.isoformat()
     state.cursor = fared(state.cursor, failed, degraded=still, now=now)
+    state.cursor[DEGRADED_SINCE] = since if still else None
     if still == degraded:
         return []
     word = "degraded" if worse else "recovered"
@@ -75,7 +80,7 @@ def judge(
     return [
         Happening(
             "source_degraded" if worse else "source_recovered",
-            f"src:{source}:{word}:{now:%Y-%m-%dT%H}",
+            f"src:{source}:{word}:{since}",
             f"{source} {word}" + (f": {why}" if why else ""),
             facts,
             now,

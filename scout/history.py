@@ -7,17 +7,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+import structlog
 from pydantic import SecretStr
 
-from jobs import git_contents, git_history, git_network
+from jobs import git_contents, git_history
+from jobs.git_memory import TooMuch
 from scout.graph import Graph
+
+_log = structlog.get_logger(__name__)
 
 
 class History(Protocol):
     """What is known of the commits of several repositories, told apart by their numbers."""
 
     def graph(self, numbers: Sequence[int]) -> Graph:
-        """Commits and parents of these repositories, and of what was forced away."""
+        """Commits and parents of these repositories, and of what they forced away.
+
+        Where they are too many, the largest repositories are left out, and never the first.
+        """
 
     def changed_paths(self, shas: Sequence[str]) -> Collection[str] | None:
         """Paths that these commits touch; None where they are too many."""
@@ -47,7 +54,20 @@ class GitHistory:
         """Commits and parents of these repositories; empty before anything was fetched."""
         if not (self.network / "HEAD").exists():
             return Graph(())
-        return Graph(git_history.commits(self.network, numbers, seen=git_network.SEEN))
+        read = list(dict.fromkeys(numbers))
+        counts: dict[int, int] = {}
+        left_out: set[int] = set()
+        while True:
+            try:
+                return Graph(git_history.commits(self.network, read), left_out=left_out)
+            except TooMuch:
+                if len(read) <= 1:
+                    raise
+            counts = counts or git_history.commit_counts(self.network, read)
+            largest = max(read[1:], key=lambda number: counts[number])
+            read.remove(largest)
+            left_out.add(largest)
+            _log.warning("too much history", repository=largest, commits=counts[largest])
 
     def changed_paths(self, shas: Sequence[str]) -> Collection[str] | None:
         """Paths that these commits touch; None where they are too many."""

@@ -17,7 +17,8 @@ from scout.lineage import Member
 class Kin:
     """An engine and its repository under the name it has now; `refs` are full names to commits.
 
-    `lost` are branches that are not there any more, and where they stood.
+    `lost` are branches that are not there any more, and where they stood. `siblings` are our rows
+    of the same repository for other engines.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Kin:
     refs: Mapping[str, str] = field(default_factory=dict)
     lost: Mapping[str, str] = field(default_factory=dict)
     origin: Origin | None = None
+    siblings: tuple[int, ...] = ()
 
     @property
     def branch(self) -> str | None:
@@ -52,6 +54,10 @@ class Kin:
     def head(self) -> str | None:
         """The commit of the branch that stands for the engine, where it was seen."""
         return self.refs.get(full_name(self.branch)) if self.branch else None
+
+    def shares(self, other: Kin) -> bool:
+        """Whether both are engines of one repository."""
+        return self.repository == other.repository or other.repository in self.siblings
 
     def member(self) -> Member | None:
         """The engine as lineage needs it, once its head was seen."""
@@ -90,7 +96,23 @@ def kindred(session: Session, *, with_refs: bool = True) -> dict[str, Kin]:
             lost=known.lost,
             origin=named[engine_id],
         )
-    return found
+    return _with_siblings(found)
+
+
+def _with_siblings(kin: Mapping[str, Kin]) -> dict[str, Kin]:
+    by_place: dict[object, list[int]] = {}
+    for each in kin.values():
+        by_place.setdefault(_place_of(each), []).append(each.repository)
+    return {
+        name: replace(each, siblings=tuple(sorted(others)))
+        if (others := set(by_place[_place_of(each)]) - {each.repository})
+        else each
+        for name, each in kin.items()
+    }
+
+
+def _place_of(each: Kin) -> object:
+    return each.repo.lower() if each.github_id is None else each.github_id
 
 
 def with_heads(session: Session) -> dict[str, Kin]:

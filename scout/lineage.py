@@ -62,6 +62,7 @@ class Descent:
     last_sync: Sync | None = None
     stale_days: int | None = None
     absorbed: tuple[Absorbed, ...] = ()
+    committed_at: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,8 @@ def lineage(
     parents = {member.name: _parent(member, others, own) or upstream for member in others}
     heads = {member.name: member for member in members}
     count = sum(released)
-    found = [Descent(root.name, root.branch, root.head)]
+    at = _head_at(graph, root)
+    found = [Descent(root.name, root.branch, root.head, committed_at=at)]
     for member in others:
         mine, parent = own[member.name], heads[parents[member.name]]
         distance = graph.distance(member.head, released, count)
@@ -116,6 +118,7 @@ def lineage(
                 last_sync=sync,
                 stale_days=None if sync is None else max(0, (now - sync.upstream_at).days),
                 absorbed=_absorbed(member.name, parents, own),
+                committed_at=_head_at(graph, member),
             )
         )
     return tuple(found)
@@ -142,6 +145,7 @@ def _without_upstream(graph: Graph, members: Sequence[Member], upstream: str) ->
             own_authors=None,
             patches_beyond_parent=beyond,
             backports=None,
+            committed_at=_head_at(graph, member),
         )
 
 
@@ -244,6 +248,13 @@ def _last_sync(graph: Graph, head: str, merge_base: str | None, upstream: Reach)
     on_top = [commit.committed_at for commit in own if commit.sha in holders]
     brought_at = _moment(min(on_top)) if on_top else base_at
     return Sync(merge_base, base_at, brought_at, None, "rebase")
+
+
+def _head_at(graph: Graph, member: Member) -> datetime | None:
+    """When the head was committed, as its committer says."""
+    if not graph.knows(member.head):
+        return None
+    return _moment(graph.commit(member.head).committed_at)
 
 
 def _moment(seconds: int) -> datetime:

@@ -9,7 +9,8 @@ from datetime import datetime
 from sqlmodel import Session
 
 from jobs.errors import UsageError
-from jobs.store import catalog, hub
+from jobs.planning.rules import FILTERS
+from jobs.store import catalog, hub, rigs, rules
 from jobs.store.origins import origin_of
 from jobs.tables import EngineRow
 from scout.watchlist import DRIVEN_FAMILIES, MADE_WAYS, EngineEntry, ModelEntry, WatchList
@@ -35,10 +36,11 @@ def apply(
     Several lists add up. With `replace`, what is not in this one is retired.
     """
     known = _known(session)
+    engines = {row.name: row for row in catalog.engines(session, retired=True)}
     touched: list[str] = []
     rows: dict[str, EngineRow] = {}
     for engine in watch_list.engines:
-        rows[engine.name], differs = _engine(session, engine, now)
+        rows[engine.name], differs = _engine(session, engines.get(engine.name), engine, now)
         touched += [f"engine {engine.name}"] if differs else []
         for build in engine.builds if engine.family in DRIVEN_FAMILIES else ():
             device = "cuda" if build.cuda_arch else "cpu"
@@ -55,6 +57,8 @@ def apply(
         values = {
             "engine_id": rows[stack.engine].id,
             "target": stack.target,
+            "drafter": stack.drafter,
+            "mmproj": stack.mmproj,
             "intent": dict(stack.intent),
             "flags": list(stack.flags),
             "env": dict(stack.env),
@@ -62,14 +66,26 @@ def apply(
         }
         _, differs = catalog.upsert_stack(session, stack.name, now=now, values=values)
         touched += [f"stack {stack.name}"] if differs else []
+    usable = {stack.name for stack in benchable}
+    for golden in (each for each in watch_list.goldens if each.stack in usable):
+        low, high = golden.decode_tps or (None, None)
+        wish = rigs.Wish(
+            golden.rig, golden.stack, golden.revision, low, high, golden.text_sha256 or ""
+        )
+        if rigs.upsert_golden(session, wish, now):
+            touched.append(f"golden of {golden.rig}")
+    touched += _rules(session, watch_list, now)
     dropped: list[str] = []
     retired: list[str] = []
     unwatched: list[str] = []
     if replace:
         dropped = catalog.drop_stacks(session, keep=[stack.name for stack in benchable])
+        rigs.drop_goldens(session, keep=[each.rig for each in watch_list.goldens], now=now)
         retired = _retire(session, keep=rows)
         places = {each.watch for each in watch_list.hub_watches}
         unwatched = hub.retire_watches(session, keep=places)
+        rules.drop_rules(session, keep=[each.called for each in watch_list.rules])
+        rules.drop_budgets(session, keep=[each.called for each in watch_list.budgets])
     session.flush()
     return Changes(
         new=tuple(name for name in touched if name not in known),
@@ -81,6 +97,11 @@ def apply(
     )
 
 
+def watched_parents(session: Session) -> dict[str, str | None]:
+    """The engines that are watched with their parents, which a list may build on."""
+    return {row.name: row.parent for row in catalog.engines(session)}
+
+
 def _known(session: Session) -> set[str]:
     """What rows there are, as changes name them; a rig is never changed by a list."""
     return {
@@ -88,7 +109,44 @@ def _known(session: Session) -> set[str]:
         *(f"model {row.name}" for row in catalog.model_files(session)),
         *(f"place {row.watch}" for row in hub.watches(session)),
         *(f"stack {row.name}" for row in catalog.stacks(session)),
+        *(f"golden of {row.rig}" for row in rigs.goldens(session)),
+        *(f"rule {row.name}" for row in rules.rules(session)),
+        *(f"budget {row.name}" for row in rules.budgets(session)),
+        *(f"memory of {row.name}" for row in catalog.rigs(session) if row.memory_bytes),
     }
+
+
+def _rules(session: Session, watch_list: WatchList, now: datetime) -> list[str]:
+    """Rules, budgets and what rigs hold; the names of those that are different now."""
+    touched = []
+    for place, rule in enumerate(watch_list.rules):
+        only = {name: list(getattr(rule, name)) for name in FILTERS if getattr(rule, name)}
+        values = {
+            "place": place,
+            "asked": rule.on,
+            "does": rule.do,
+            "only": only,
+            "lane": rule.lane or "",
+            "priority": rule.priority,
+        }
+        if rules.upsert_rule(session, rule.called, now=now, values=values):
+            touched.append(f"rule {rule.called}")
+    for budget in watch_list.budgets:
+        values = {
+            "rig": budget.rig or "",
+            "source": budget.source or "",
+            "hours_per_day": budget.hours_per_day,
+        }
+        if rules.upsert_budget(session, budget.called, now=now, values=values):
+            touched.append(f"budget {budget.called}")
+    for rig in watch_list.rigs:
+        row, _ = catalog.ensure_rig(session, rig.name, now=now)
+        size_bytes = int(rig.memory_gib * 2**30)
+        if row.memory_bytes != size_bytes:
+            row.memory_bytes = size_bytes
+            session.add(row)
+            touched.append(f"memory of {rig.name}")
+    return touched
 
 
 def _retire(session: Session, *, keep: Container[str]) -> list[str]:
@@ -99,8 +157,9 @@ def _retire(session: Session, *, keep: Container[str]) -> list[str]:
     return [row.name for row in gone]
 
 
-def _engine(session: Session, entry: EngineEntry, now: datetime) -> tuple[EngineRow, bool]:
-    known = {row.name: row for row in catalog.engines(session, retired=True)}.get(entry.name)
+def _engine(
+    session: Session, known: EngineRow | None, entry: EngineEntry, now: datetime
+) -> tuple[EngineRow, bool]:
     if known is not None:
         before = (known.family, known.repo, known.package)
         after = (entry.family, entry.repo, entry.package)

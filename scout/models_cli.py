@@ -16,7 +16,7 @@ from jobs.db import open_database, reading
 from jobs.errors import UsageError, did_you_mean
 from jobs.sightings import HubFileRow, HubRepositoryRow
 from jobs.store import hub
-from jobs.terminal import printable
+from jobs.terminal import printable, sound
 
 app = typer.Typer(help="Show what was found on the model hub.")
 
@@ -65,6 +65,7 @@ def show(
 
     Example: forkscout models show spiritbuun/Qwen3.6-27B-DFlash-GGUF
     """
+    name = sound(name)
     database = open_database(Settings())
     try:
         with reading(database) as session:

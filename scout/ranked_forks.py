@@ -67,7 +67,8 @@ def ranked_forks(
     session: Session, rows: Sequence[RepositoryRow], *, now: datetime
 ) -> list[RankedFork]:
     """These repositories with their ranks, in the order given."""
-    known = {row.github_id: row.full_name for row in forks.repositories(session)}
+    above = {row.parent_github_id for row in rows if row.parent_github_id}
+    known = {number: row.full_name for number, row in forks.known_ids(session, above).items()}
     engines = {row.id: row.name for row in catalog.engines(session)}
     looks = standings.standings(session)
     mentions = read_mentions(session)
@@ -90,7 +91,7 @@ def ranked_forks(
                 release=release,
                 latest=str(state.cursor.get("latest") or "") if state else "",
                 named_in=places,
-                parent_name=known.get(row.parent_github_id, ""),
+                parent_name=known.get(row.parent_github_id or 0, ""),
                 engine=engines.get(row.engine_id, ""),
             )
         )

@@ -48,6 +48,7 @@ class GitFacts:
     only_syncs: bool = False
     only_bots: bool = False
     only_papers: bool = False
+    only_empty: bool = False
     branch: str = ""
     head: str = ""
     parent: str = ""
@@ -135,7 +136,8 @@ def gate(fork: Fork, git: GitFacts | None = None) -> str:
 def _from_github(fork: Fork, git: GitFacts | None, now: datetime) -> Iterable[tuple[float, str]]:
     days = max((now - (fork.pushed_at or now)).total_seconds() / 86400, 0.0)
     recency = RECENCY_POINTS * 0.5 ** (days / RECENCY_HALF_LIFE_DAYS)
-    yield recency, f"last push {counted(round(days), 'day')} ago"
+    when = f"{counted(round(days), 'day')} ago" if round(days) else "today"
+    yield recency, f"last push {when}"
     text = "\n".join([fork.full_name, fork.description, *(git.subjects if git else ())]).lower()
     hits = [word for word in KEYWORDS if re.search(rf"(?<![a-z0-9]){word}", text)]
     if hits:
@@ -177,6 +179,8 @@ def _from_git(git: GitFacts) -> Iterable[tuple[float, str]]:
         yield -SYNC_PENALTY, "only follows its parent"
     if git.only_bots:
         yield -BOT_PENALTY, "only bots write to it"
+    if git.only_empty:
+        yield -PAPER_PENALTY, "its patches change no file"
     if git.only_papers:
         yield -PAPER_PENALTY, "only touches documents and CI"
     if git.behind is not None and git.behind > FAR_BEHIND:
@@ -188,10 +192,10 @@ def _own_patches(git: GitFacts) -> str:
     if git.own_vs_parent is None:
         patches = counted(git.own_vs_upstream, "patch", "patches")
         return f"{patches} beyond upstream; {parent} was not looked at"
-    return (
-        f"{counted(git.own_vs_parent, 'patch', 'patches')} of its own beyond {parent}, "
-        f"{git.own_vs_upstream} beyond upstream"
-    )
+    own = f"{counted(git.own_vs_parent, 'patch', 'patches')} of its own beyond {parent}"
+    if git.own_vs_parent == git.own_vs_upstream:
+        return own
+    return f"{own}, {git.own_vs_upstream} beyond upstream"
 
 
 def _log_share(count: int, cap: int) -> float:

@@ -15,8 +15,10 @@ from jobs.config import Settings
 from jobs.db import open_database, reading
 from jobs.errors import UsageError, did_you_mean
 from jobs.screen import screen
+from jobs.sightings import RepositoryRow
 from jobs.store import forks as store
-from jobs.terminal import counted, json_text, printable
+from jobs.terminal import counted, json_text, printable, sound
+from scout.github.governor import Tier
 from scout.ranked_forks import RankedFork, best_first, ranked_forks
 
 app = typer.Typer()
@@ -73,6 +75,7 @@ def show(
 
     Example: forkscout forks show Anbeeld/beellama.cpp
     """
+    name = sound(name)
     database = open_database(Settings())
     try:
         with reading(database) as session:
@@ -135,7 +138,7 @@ def _lines(each: RankedFork, *, ranked: bool) -> Iterator[_Line]:
     score = "   -" if each.rank.shut_out else f"{each.rank.score:4.0f}"
     yield _Line(f"{score}  {name}" if ranked else name, 0)
     state = "" if row.state == store.KNOWN else f", {row.state}"
-    pushed = f"pushed {row.pushed_at:%Y-%m-%d}" if row.pushed_at else "never pushed to"
+    pushed = _pushed(row)
     stars = counted(row.stars, "star")
     yield _Line(f"own {own}, beyond {beyond}, tier {row.tier}, {stars}, {pushed}{state}")
     if ranked:
@@ -144,12 +147,15 @@ def _lines(each: RankedFork, *, ranked: bool) -> Iterator[_Line]:
 
 def _explained(found: RankedFork) -> Iterator[str]:
     row = found.row
-    yield f"{row.full_name}: {found.rank.score:g} of 100"
+    why = found.rank.shut_out
+    score = f"no score: {why}" if why else f"{found.rank.score:g} of 100"
+    yield f"{row.full_name}: {score}"
     if row.state in store.AWAY:
         yield f"  it {store.AWAY[row.state]}"
-    yield f"  {found.rank.shut_out or row.description}".rstrip()
+    if row.description:
+        yield f"  {row.description}"
     about = [f"a fork of {found.parent_name}"] if found.parent_name else []
-    about += [f"pushed {row.pushed_at:%Y-%m-%d}" if row.pushed_at else "never pushed to"]
+    about += [_pushed(row)]
     about += [counted(row.stars, "star"), f"tier {row.tier}"]
     yield f"  {', '.join(about)}"
     for points, why in found.rank.points:
@@ -167,7 +173,7 @@ def _explained(found: RankedFork) -> Iterator[str]:
 def _by_git(found: RankedFork) -> Iterator[str]:
     git = found.git
     if git is None:
-        yield "git has not looked at it: that is done for forks somebody pushed to of late"
+        yield _unseen(found)
         return
     when = f"{found.looked_at:%Y-%m-%d %H:%M} UTC" if found.looked_at else "some time ago"
     yield f"git looked {when} at branch {git.branch}, {git.head[:9]}"
@@ -177,10 +183,30 @@ def _by_git(found: RankedFork) -> Iterator[str]:
         yield f"  and {git.own - SUBJECTS} more"
 
 
+def _pushed(row: RepositoryRow) -> str:
+    """When somebody pushed, as GitHub tells it; a fork begins with its parent's moment."""
+    if row.pushed_at is None:
+        return "nothing known of its pushes"
+    if row.created_at is not None and row.pushed_at <= row.created_at:
+        return "never pushed to"
+    return f"pushed {row.pushed_at:%Y-%m-%d}"
+
+
+def _unseen(found: RankedFork) -> str:
+    if found.engine:
+        return "git has not looked at it yet: forkscout scout run --source git"
+    if found.row.tier <= Tier.CANDIDATE and found.row.state == store.KNOWN:
+        return "git has not looked at it yet: forkscout scout run --source candidates"
+    return "git has not looked at it: that is done for forks somebody pushed to of late"
+
+
 def _what_next(found: RankedFork) -> Iterator[str]:
     name = found.row.full_name
     if found.engine:
         yield f"it is built as engine {found.engine}: forkscout lineage {found.engine}"
         return
-    yield f"to hear of every push: forkscout watch fork {name}"
-    yield f'to build and bench it: an [[engine]] with repo = "{name}" in the watch list'
+    if found.row.tier == Tier.WATCHED:
+        yield f"you hear of every push; to end that: forkscout unwatch fork {name}"
+    else:
+        yield f"to hear of every push: forkscout watch fork {name}"
+    yield f"to build and bench it: forkscout watchlist add {name} --via cmake"

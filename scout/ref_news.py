@@ -38,7 +38,11 @@ def ref_news(
     """
     if not known and not lost:
         return []
-    moved = [ref for ref in {**known, **seen} if _is_news(ref, known.get(ref), seen.get(ref))]
+    moved = [
+        ref
+        for ref in {**known, **seen}
+        if ref not in place.elsewhere and _is_news(ref, known.get(ref), seen.get(ref))
+    ]
     moved.sort(key=lambda ref: (ref not in place.watched, ref.startswith(TAG), ref))
     news: list[RefNews] = []
     for at, ref in enumerate(moved):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from datetime import datetime
+from types import MappingProxyType
 
 from sqlalchemy import Engine
 from sqlmodel import Session
@@ -35,24 +36,42 @@ def record(
             return []
         refs.record_refs(session, kin.repository, commits, now)
         heads = {commits[ref] for ref in kin.watched & commits.keys()}
-        return [each for each in news if write(session, kin, each, heads, now)]
+        orders = {
+            each.revision: catalog.order_key_after(
+                session, kin.engine_id, each.happened_at or now, now
+            )
+            for each in news
+            if each.revision is not None
+        }
+        return [each for each in news if write(session, kin, each, heads, now, orders=orders)]
 
 
-def write(session: Session, kin: Kin, news: RefNews, heads: set[str], now: datetime) -> bool:
-    """Whether the event is new; a head that comes back is planned again."""
+def write(
+    session: Session,
+    kin: Kin,
+    news: RefNews,
+    heads: Set[str],
+    now: datetime,
+    *,
+    orders: Mapping[str, str] = MappingProxyType({}),
+) -> bool:
+    """Whether the event is new; a head that comes back is planned again.
+
+    `orders` says of each revision where it stands among the others.
+    """
     revision_id, label = None, None
     # A head that another watched branch still has is not replaced.
     replaces = None if news.replaces in heads else news.replaces
     if news.revision is not None:
         branch = short_name(str(news.facts["ref"]))
         label = f"{branch}@{news.revision[:9]}"
-        at = news.happened_at or now
+        at = min(news.happened_at or now, now)
         revision_id = catalog.add_revision(
             session,
             engine_id=kin.engine_id,
             commit=news.revision,
             label=label,
-            order_key=at.isoformat(),
+            order_key=orders[news.revision],
             committed_at=at,
             now=now,
         ).id
@@ -71,6 +90,11 @@ def write(session: Session, kin: Kin, news: RefNews, heads: set[str], now: datet
     return event is not None
 
 
+def not_after(now: datetime, claimed: datetime | None) -> datetime | None:
+    """When something happened, by a stranger's word: no later than we saw it."""
+    return None if claimed is None else min(claimed, now)
+
+
 def _add(
     session: Session,
     kin: Kin,
@@ -80,6 +104,7 @@ def _add(
     replaces: str | None,
     now: datetime,
 ) -> EventRow | None:
+    sha = news.revision or news.facts.get("after")
     return catalog.add_event(
         session,
         key=news.key,
@@ -88,12 +113,15 @@ def _add(
         now=now,
         engine_id=kin.engine_id,
         revision_id=revision_id,
-        happened_at=news.happened_at,
+        happened_at=not_after(now, news.happened_at),
         payload={
             "source": SOURCE,
             "schema_version": SCHEMA_VERSION,
             "subject_id": kin.repository,
-            "evidence": {"url": repo_url(kin.repo), "sha": news.revision},
+            "evidence": {
+                "url": repo_url(kin.repo),
+                "sha": sha,
+            },
             "label": label,
             "replaces": replaces,
             "low_priority": news.low_priority,

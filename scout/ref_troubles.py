@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import structlog
+from sqlalchemy.exc import OperationalError
 
-from jobs.errors import ScoutError
+from jobs.errors import JobFailure, ScoutError
 from jobs.git_names import short_name
 from jobs.sightings import SourceStateRow
 from jobs.store import refs
 from scout.kinship import Kin
+from scout.setbacks import FREE_SPACE
 from scout.watch import Trouble
 
 _log = structlog.get_logger(__name__)
@@ -18,6 +20,11 @@ _log = structlog.get_logger(__name__)
 
 def failed(name: str, error: Exception) -> Trouble:
     """A look that ended in an error; one of our own is loud in the log."""
+    if isinstance(error, JobFailure):
+        return Trouble(name, error.detail, FREE_SPACE)
+    if isinstance(error, OperationalError):
+        says = " ".join(str(error.orig).split())
+        return Trouble(name, f"the database failed: {says}", FREE_SPACE)
     if isinstance(error, ScoutError):
         return Trouble(name, error.message, error.advice)
     _log.exception("source crashed", engine=name, exc_info=error)
@@ -32,6 +39,15 @@ def not_asked(name: str, state: SourceStateRow) -> Trouble:
         name,
         f"not asked until {until} UTC, because at {state.updated_at:%H:%M}: {why}",
         "ask now: forkscout scout run --source git",
+    )
+
+
+def too_much(kin: Kin) -> Trouble:
+    """A repository that was left out, so that all others can be judged."""
+    return Trouble(
+        kin.name,
+        f"{kin.repo} has too much history to be judged beside the others",
+        "look at the repository by hand; the others are not held up by it",
     )
 
 

@@ -15,10 +15,13 @@ Names = tuple[str, ...]
 """What event keys call a repository, best first."""
 
 
-def names_of(repository: int, github_id: int | None) -> Names:
-    """GitHub's number once that is known; a row's own number never looks like one."""
-    own = f"r{repository}"
-    return (own,) if github_id is None else (str(github_id), own)
+def names_of(repository: int, github_id: int | None, siblings: Sequence[int] = ()) -> Names:
+    """GitHub's number once that is known; a row's own number never looks like one.
+
+    Engines of one repository have a row each, and call it by the first of them.
+    """
+    own = tuple(f"r{number}" for number in sorted({repository, *siblings}))
+    return own if github_id is None else (str(github_id), *own)
 
 
 def keys_of(kind: str, tail: str, *repositories: Names) -> tuple[str, tuple[str, ...]]:
@@ -30,18 +33,23 @@ def keys_of(kind: str, tail: str, *repositories: Names) -> tuple[str, tuple[str,
 
 @dataclass(frozen=True)
 class Place:
-    """A repository as its news needs it; `watched` are full names of branches that are built."""
+    """A repository as its news needs it; `watched` are full names of branches that are built.
+
+    What moves `elsewhere` is told by another engine of the repository, `siblings` are its rows.
+    """
 
     engine: str
     repository: int
     github_id: int | None = None
     default_branch: str | None = None
     watched: frozenset[str] = frozenset()
+    siblings: tuple[int, ...] = ()
+    elsewhere: frozenset[str] = frozenset()
 
     @property
     def names(self) -> Names:
         """What keys call it."""
-        return names_of(self.repository, self.github_id)
+        return names_of(self.repository, self.github_id, self.siblings)
 
 
 @dataclass(frozen=True)
@@ -54,6 +62,12 @@ class Upstream:
     everything: Reach
     engine: str = "upstream"
     github_id: int | None = None
+    siblings: tuple[int, ...] = ()
+
+    @property
+    def names(self) -> Names:
+        """What keys call it."""
+        return names_of(self.repository, self.github_id, self.siblings)
 
 
 @dataclass(frozen=True)
@@ -64,6 +78,12 @@ class Neighbour:
     repository: int
     patches: frozenset[Triple]
     github_id: int | None = None
+    siblings: tuple[int, ...] = ()
+
+    @property
+    def names(self) -> Names:
+        """What keys call it."""
+        return names_of(self.repository, self.github_id, self.siblings)
 
 
 @dataclass(frozen=True)

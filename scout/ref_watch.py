@@ -31,8 +31,16 @@ from scout.history import History
 from scout.kinship import Kin, elders_first, kindred, root_of
 from scout.ref_news import ref_news
 from scout.ref_record import record, write
-from scout.ref_troubles import failed, is_in_doubt, missing, named_by_another, not_asked
+from scout.ref_troubles import (
+    failed,
+    is_in_doubt,
+    missing,
+    named_by_another,
+    not_asked,
+    too_much,
+)
 from scout.ref_values import Place, RefNews, View
+from scout.setbacks import going_on
 from scout.sources.base import RefSource, RefsSeen, Watched
 from scout.sources.registry import REF_SOURCES
 from scout.watch import Summary, Trouble
@@ -111,17 +119,18 @@ def watch_refs(
             troubles += [lacking] if (lacking := missing(kin[name], seen[name])) else []
         except Exception as error:
             troubles.append(failed(name, error))
-            with writing(database) as session:
+            with going_on(troubles, name), writing(database) as session:
                 refs.note_failure(session, _key(kin[name]), now(), why=troubles[-1].message)
     told, more, unjudged = _tell(this, kin, seen)
     new += told
-    with writing(database) as session:
+    troubles += more
+    with going_on(troubles, "what git showed"), writing(database) as session:
         judged = [_key(kin[name]) for name in seen if name not in unjudged]
         refs.note_answers(session, judged, now())
         for name, why in unjudged.items():
             refs.note_failure(session, _key(kin[name]), now(), why=why)
     looked = {name: _heads(kin[name], commits) for name, commits in seen.items()}
-    return Summary(looked, tuple(new), (*troubles, *more))
+    return Summary(looked, tuple(new), tuple(troubles))
 
 
 def _prepare(this: _Round) -> dict[str, SourceStateRow]:
@@ -179,7 +188,7 @@ def _look(this: _Round, source: RefSource, kin: Kin) -> _Look:
 def _note(this: _Round, kin: Kin, look: _Look) -> tuple[Kin, Mapping[str, str], Sequence[RefNews]]:
     news: list[RefNews] = []
     if look.default_branch != kin.default_branch:
-        found = default_news(_place(kin), kin.default_branch, look.default_branch)
+        found = default_news(_place(kin, {}), kin.default_branch, look.default_branch)
         with writing(this.database) as session:
             refs.name_default_branch(session, kin.repository, look.default_branch)
             news += [each for each in found if write(session, kin, each, set(), this.now())]
@@ -197,19 +206,26 @@ def _tell(
     troubles: list[Trouble] = []
     unjudged: dict[str, str] = {}
     views: dict[str, View] = {}
+    judged: set[str] = set()
     known = [name for name in moved if not kin[name].is_new]
     for root in dict.fromkeys(root_of(name, kin) for name in known):
         try:
             views |= neighbours.views(this.history, kin, seen, root, known)
+            judged.add(root)
         except ScoutError as error:
             troubles.append(failed(root, error))
     for name in moved:
         if name in known and name not in views:
             # Nothing is recorded, so that a later round can still tell it.
             unjudged[name] = "what it is judged by could not be read"
+            if root_of(name, kin) in judged:
+                troubles.append(too_much(kin[name]))
+                unjudged[name] = troubles[-1].message
             continue
         try:
-            told = _news(this, kin[name], seen[name], views.get(name), troubles)
+            told = _news(
+                this, _place(kin[name], kin), kin[name], seen[name], views.get(name), troubles
+            )
             news += record(this.database, kin[name], seen[name], told, now=this.now())
         except Exception as error:
             troubles.append(failed(name, error))
@@ -219,6 +235,7 @@ def _tell(
 
 def _news(
     this: _Round,
+    place: Place,
     kin: Kin,
     commits: Mapping[str, str],
     view: View | None,
@@ -226,7 +243,6 @@ def _news(
 ) -> list[RefNews]:
     if view is None:
         return []
-    place = _place(kin)
     news = ref_news(place, kin.refs, commits, view, lost=kin.lost)
     for push in [each for each in news if each.revision is not None]:
         try:
@@ -238,8 +254,19 @@ def _news(
     return news
 
 
-def _place(kin: Kin) -> Place:
-    return Place(kin.name, kin.repository, kin.github_id, kin.default_branch, kin.watched)
+def _place(one: Kin, kin: Mapping[str, Kin]) -> Place:
+    """What another engine of the repository builds is told by that one, once it is known to it."""
+    siblings = [each for each in kin.values() if each.name != one.name and each.shares(one)]
+    theirs = [each.watched for each in siblings if not each.is_new]
+    return Place(
+        one.name,
+        one.repository,
+        one.github_id,
+        one.default_branch,
+        one.watched,
+        one.siblings,
+        frozenset().union(*theirs) - one.watched,
+    )
 
 
 def _heads(kin: Kin, commits: Mapping[str, str]) -> tuple[str, ...]:

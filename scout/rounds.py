@@ -11,7 +11,7 @@ import structlog
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from jobs import clock, queue
+from jobs import clock, git_network, queue
 from jobs.config import Settings
 from jobs.db import database_now, reading, writing
 from jobs.dispatch import plan_events
@@ -19,18 +19,21 @@ from jobs.errors import ScoutError
 from jobs.station import Station
 from jobs.store import catalog, fleet
 from jobs.tables import JobRow
+from scout.candidate_identity import by_number
 from scout.candidate_rows import candidates_due
 from scout.candidates import CandidateRound, look_at_candidates
 from scout.engine_facts import keep_engine_facts
+from scout.github.desk import open_desk
 from scout.health import note_round
 from scout.history import GitHistory
-from scout.loading import apply
+from scout.loading import apply, watched_parents
 from scout.mention_watch import keep_mentions
 from scout.reading import load
 from scout.ref_watch import watch_refs
 from scout.scores import keep_scores
+from scout.setbacks import going_on
 from scout.standings import keep_standings
-from scout.watch import Summary, watch
+from scout.watch import Summary, Trouble, watch
 
 DEMO = "demo"
 TAKES_DEMO = (
@@ -50,11 +53,11 @@ def ensure_watchlist(database: Engine, settings: Settings) -> str:
 
     What a person should hear of it, or nothing.
     """
-    if settings.watchlist is None:
-        with reading(database) as session:
-            if catalog.engines(session, retired=True):
-                return ""
-    found = load(settings.watchlist or Path(DEMO))
+    with reading(database) as session:
+        if settings.watchlist is None and catalog.engines(session, retired=True):
+            return ""
+        watched = watched_parents(session)
+    found = load(settings.watchlist or Path(DEMO), watched)
     with writing(database) as session:
         apply(session, found, clock.now())
     return "" if settings.watchlist else TAKES_DEMO
@@ -77,12 +80,18 @@ def look_and_plan(
     summary = Summary()
     if PACKAGES in parts:
         summary = watch(database, now=clock.now, log=settings.logs / "pip.log", on_look=on_look)
-        note_round(database, PACKAGES, summary, now=clock.now())
+        setbacks: list[Trouble] = []
+        with going_on(setbacks, PACKAGES):
+            note_round(database, PACKAGES, summary, now=clock.now())
+        summary = summary.joined(Summary(troubles=tuple(setbacks)))
     if GIT in parts:
         summary = summary.joined(_look_at_git(database, settings, on_look, force=force))
-    with writing(database) as session:
-        jobs = plan_events(session, database_now(session))
-    return summary, jobs
+    jobs: list[JobRow] = []
+    unplanned: list[Trouble] = []
+    with going_on(unplanned, "what is to be queued"), writing(database) as session:
+        hours = settings.budget_hours_per_day
+        jobs = plan_events(session, database_now(session), budget_hours=hours)
+    return summary.joined(Summary(troubles=tuple(unplanned))), jobs
 
 
 def _look_at_git(
@@ -102,12 +111,16 @@ def _look_at_git(
         on_look=on_look,
         token=settings.github_token,
     )
-    note_round(database, GIT, moves, now=clock.now())
-    troubles = keep_standings(database, history=history, now=clock.now)
-    for keep in (keep_engine_facts, keep_mentions):
-        for problem in keep(database, history=history, now=clock.now):
-            log.warning("ranking facts not worked out", cause=problem)
-    keep_scores(database, now=clock.now)
+    troubles: list[Trouble] = []
+    with going_on(troubles, "the network of forks"):
+        git_network.tidy(settings.network)
+    with going_on(troubles, "what git showed"):
+        note_round(database, GIT, moves, now=clock.now())
+        troubles += keep_standings(database, history=history, now=clock.now)
+        for keep in (keep_engine_facts, keep_mentions):
+            for problem in keep(database, history=history, now=clock.now):
+                log.warning("ranking facts not worked out", cause=problem)
+        keep_scores(database, now=clock.now)
     return moves.joined(Summary(troubles=tuple(troubles)))
 
 
@@ -121,7 +134,11 @@ def candidates_round(station: Station) -> CandidateRound | None:
         if not fleet.take_slot(session, CANDIDATES, slot, clock.now()):
             return None
     found = look_at_candidates(
-        station.database, network=settings.network, now=clock.now, token=settings.github_token
+        station.database,
+        network=settings.network,
+        now=clock.now,
+        token=settings.github_token,
+        ask=by_number(lambda: open_desk(station.database, settings)),
     )
     outcome = {
         "looked": list(found.looked),
@@ -133,7 +150,7 @@ def candidates_round(station: Station) -> CandidateRound | None:
     if found.looked:
         keep_scores(station.database, now=clock.now)
     with writing(station.database) as session:
-        plan_events(session, database_now(session))
+        plan_events(session, database_now(session), budget_hours=settings.budget_hours_per_day)
         fleet.close_slot(session, CANDIDATES, slot, {"state": "done", **outcome})
     log.info("candidates looked at", looked=len(found.looked), new=len(found.new), left=found.left)
     return found

@@ -16,7 +16,9 @@ from jobs.db import open_database
 from jobs.submit import ring_for
 from jobs.terminal import counted, json_text, printable
 from scout import status_cli
+from scout.github.rounds import Round
 from scout.glance import Glance, glance
+from scout.hub.rounds import HubRound
 
 app = typer.Typer(no_args_is_help=True, help="Look for what is new.")
 app.add_typer(status_cli.app)
@@ -90,17 +92,22 @@ def _progress() -> Iterator[Callable[[str], None]]:
     yield tell
 
 
+def _asked(found: Round | HubRound) -> str:
+    """How many places answered; one that did not was not looked at."""
+    if not found.looked and found.unanswered:
+        return f"asked {counted(found.unanswered, 'place')}, none answered"
+    places = f"{counted(found.looked, 'place')} with {counted(found.requests, 'request')}"
+    silent = f", {found.unanswered} more gave no answer" if found.unanswered else ""
+    return f"looked at {places}{silent}"
+
+
 def _tell(seen: Glance) -> None:
     for name, labels in seen.summary.looked.items():
         typer.echo(printable(f"{name}: {', '.join(labels) or 'nothing offered'}"))
     if seen.github is not None:
-        found = seen.github
-        places = counted(found.looked, "place")
-        typer.echo(f"GitHub: looked at {places} with {counted(found.requests, 'request')}")
+        typer.echo(f"GitHub: {_asked(seen.github)}")
     if seen.hub is not None:
-        hub = seen.hub
-        places = counted(hub.looked, "place")
-        typer.echo(f"model hub: looked at {places} with {counted(hub.requests, 'request')}")
+        typer.echo(f"model hub: {_asked(seen.hub)}")
     for each in seen.new:
         typer.echo(printable(f"new: {each['title']}"))
     for name in seen.summary.unwatched:

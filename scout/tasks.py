@@ -10,9 +10,10 @@ from celery import shared_task
 from jobs import clock, queue
 from jobs.config import Settings
 from jobs.db import database_now, reading
+from jobs.rig_care import keep_rigs
 from jobs.station import Station, reap
 from jobs.store import fleet, line
-from jobs.upkeep import keep_line
+from jobs.upkeep import keep_line, keep_negatives
 from jobs.worker import open_station
 from scout.rounds import SCHEDULE, candidates_round, watch_round
 
@@ -56,10 +57,12 @@ def candidates() -> None:
 
 @shared_task(name="scout.sweep", ignore_result=True)
 def sweep() -> None:
-    """Take silent jobs back, keep the line in order, ring for what is due and unheard."""
+    """Take silent jobs back, keep the line in order, ask for golden runs, ring for the unheard."""
     station = _station()
     reap(station)
     keep_line(station)
+    keep_negatives(station)
+    keep_rigs(station)
     with reading(station.database) as session:
         due = line.due_queues(session, database_now(session), most=queue.MOST_RINGS)
     queue.sweep(station.app, due)

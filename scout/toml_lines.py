@@ -10,32 +10,41 @@ from typing import Any
 Path = Sequence[str | int]
 
 
-def line_of(text: str, path: Path) -> int:
-    """The line, counted from 1, on which the statement giving `path` begins.
+class Lines:
+    """The lines of a text that parses as a whole: each cut of it that parses too either holds a
+    value or not. No cut is parsed twice."""
 
-    A path that is not there (a missing key) gives the line of the nearest table around it.
-    `text` must parse as a whole: each cut of it that parses too either holds the path or not.
-    """
-    whole = tomllib.loads(text)
-    known = list(path)
-    while known and not _holds(whole, known):
-        known.pop()
-    if not known:
-        return 1
-    lines = text.split("\n")
-    return bisect.bisect_left(
-        range(len(lines) + 1), True, key=lambda count: _holds(_cut(lines, count), known)
-    )
+    def __init__(self, text: str) -> None:
+        self._lines = text.split("\n")
+        self._whole = tomllib.loads(text)
+        self.parsed: dict[int, Any] = {}
 
+    def of(self, path: Path) -> int:
+        """The line, counted from 1, on which the statement giving `path` begins.
 
-def _cut(lines: Sequence[str], count: int) -> Any:
-    """The shortest cut of at least `count` lines that parses."""
-    for end in range(count, len(lines)):
-        try:
-            return tomllib.loads("\n".join(lines[:end]))
-        except tomllib.TOMLDecodeError:
-            continue
-    return tomllib.loads("\n".join(lines))
+        A path that is not there (a missing key) gives the line of the nearest table around it.
+        """
+        known = list(path)
+        while known and not _holds(self._whole, known):
+            known.pop()
+        if not known:
+            return 1
+        counts = range(len(self._lines) + 1)
+        return bisect.bisect_left(counts, True, key=lambda count: _holds(self._cut(count), known))
+
+    def _cut(self, count: int) -> Any:
+        """The shortest cut of at least `count` lines that parses."""
+        if count not in self.parsed:
+            self.parsed[count] = self._parsed(count)
+        return self.parsed[count]
+
+    def _parsed(self, count: int) -> Any:
+        for end in range(count, len(self._lines)):
+            try:
+                return tomllib.loads("\n".join(self._lines[:end]))
+            except tomllib.TOMLDecodeError:
+                continue
+        return self._whole
 
 
 def _holds(value: Any, path: Path) -> bool:

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, St
 from jobs.hub_names import MOST_SHARDS, checked_commit, checked_file, checked_repo
 from jobs.model import RIG_NAME
 from jobs.pip import PACKAGE_NAME
+from jobs.planning.rules import MOST_PRIORITY
 
 DRIVEN_FAMILIES = ("llama.cpp", "xllamacpp")
 MADE_WAYS = ("cmake", "wheel")
@@ -77,6 +78,12 @@ def _one_line(text: str) -> str:
         )
     return text
 
+
+_source = _shaped(
+    rf"engine:[A-Za-z0-9][A-Za-z0-9._:+-]{{0,79}}|hub:{HUB_PART}",
+    "engine:NAME or hub:AUTHOR",
+    "one as engine:buun",
+)
 
 Name = Annotated[
     str,
@@ -222,6 +229,63 @@ class StackEntry(_Table):
     scenarios: Annotated[tuple[str, ...], Field(strict=False, min_length=1)] = ("decode-128",)
 
 
+class GoldenEntry(_Table):
+    """`[[golden]]`: the known build of a rig, with its known result where somebody knows it."""
+
+    rig: RigName
+    stack: Name
+    revision: Annotated[str, AfterValidator(_branch)]
+    decode_tps: (
+        Annotated[
+            tuple[Annotated[float, Field(gt=0, strict=False)], ...],
+            Field(strict=False, min_length=2, max_length=2),
+        ]
+        | None
+    ) = None
+    text_sha256: Sha256 | None = None
+
+
+class RigEntry(_Table):
+    """`[[rig]]`: what a rig's card holds, where its worker does not say."""
+
+    name: RigName
+    memory_gib: Annotated[float, Field(gt=0, le=4096, strict=False)]
+
+
+class RuleEntry(_Table):
+    """`[[rule]]`: what is done about a kind of event; filters that are left out fit everything."""
+
+    name: Name | None = None
+    on: StrictStr
+    do: Literal["build", "bench", "rerun", "nothing"]
+    engines: Annotated[tuple[Name, ...], Field(strict=False)] = ()
+    stacks: Annotated[tuple[Name, ...], Field(strict=False)] = ()
+    rigs: Annotated[tuple[RigName, ...], Field(strict=False)] = ()
+    scenarios: Annotated[tuple[StrictStr, ...], Field(strict=False)] = ()
+    roles: Annotated[tuple[Role, ...], Field(strict=False)] = ()
+    model_classes: Annotated[tuple[Name, ...], Field(strict=False)] = ()
+    lane: Literal["fresh", "retest", "backfill"] | None = None
+    priority: Annotated[int, Field(ge=-MOST_PRIORITY, le=MOST_PRIORITY)] = 0
+
+    @property
+    def called(self) -> str:
+        """Its name, or one made of what it says."""
+        return self.name or f"{self.on}:{self.do}"
+
+
+class BudgetEntry(_Table):
+    """`[[budget]]`: hours a day that planning may use of a rig, or for a source."""
+
+    rig: RigName | None = None
+    source: Annotated[str, AfterValidator(_source)] | None = None
+    hours_per_day: Annotated[float, Field(ge=0, le=24 * 64, strict=False)]
+
+    @property
+    def called(self) -> str:
+        """What it is about."""
+        return f"rig:{self.rig}" if self.rig else str(self.source)
+
+
 class WatchList(_Table):
     """A whole watch list; `scout.reading.parse` makes it from text."""
 
@@ -229,6 +293,10 @@ class WatchList(_Table):
     models: Annotated[tuple[ModelEntry, ...], Field(strict=False, alias="model")] = ()
     hub_watches: Annotated[tuple[HubWatchEntry, ...], Field(strict=False, alias="models")] = ()
     stacks: Annotated[tuple[StackEntry, ...], Field(strict=False, alias="stack")] = ()
+    goldens: Annotated[tuple[GoldenEntry, ...], Field(strict=False, alias="golden")] = ()
+    rigs: Annotated[tuple[RigEntry, ...], Field(strict=False, alias="rig")] = ()
+    rules: Annotated[tuple[RuleEntry, ...], Field(strict=False, alias="rule")] = ()
+    budgets: Annotated[tuple[BudgetEntry, ...], Field(strict=False, alias="budget")] = ()
 
     def engine_obstacle(self, engine: EngineEntry) -> str:
         """Why this release cannot build an engine, or nothing."""
@@ -247,8 +315,6 @@ class WatchList(_Table):
         files = [name for name in (stack.target, stack.drafter, stack.mmproj) if name]
         if missing := [name for name in files if name not in known]:
             return f"weights from the hub need a [[model]] of that name ({missing[0]})"
-        if stack.drafter or stack.mmproj:
-            return "drafters and projectors come later"
         if later := [name for name in stack.scenarios if name in LATER_SCENARIOS]:
             return f"scenario {later[0]} comes later"
         engine = next(engine for engine in self.engines if engine.name == stack.engine)

@@ -6,16 +6,18 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 from rich.text import Text
 from sqlalchemy import Engine
+from sqlalchemy.engine import make_url
 
 from jobs import clock
 from jobs.config import Settings
 from jobs.db import open_database, reading, writing
+from jobs.git_names import is_pull
 from jobs.screen import screen
 from jobs.sightings import RepositoryRow
 from jobs.store import catalog, hub
@@ -23,9 +25,10 @@ from jobs.store.refs import repositories_of_engines
 from jobs.tables import EngineRow
 from jobs.terminal import json_text
 from scout import adding
-from scout.loading import apply
+from scout.loading import apply, watched_parents
 from scout.reading import load
 from scout.rounds import ensure_watchlist
+from scout.watchlist import WatchList
 
 app = typer.Typer(no_args_is_help=True, help="What is watched, built and benched.")
 
@@ -46,6 +49,23 @@ def _database() -> Iterator[Engine]:
         engine.dispose()
 
 
+def _watched_already() -> Mapping[str, str | None]:
+    """What is watched here; nothing where there is no database yet, which no reading makes."""
+    url = make_url(Settings().resolved_database_url)
+    if url.get_backend_name() == "sqlite" and not Path(url.database or "").exists():
+        return {}
+    with _database() as database, reading(database) as session:
+        return watched_parents(session)
+
+
+def _built_on(watch_list: WatchList, watched: Mapping[str, str | None]) -> Iterator[str]:
+    """Parents that the list itself does not name, and that it may name because they are watched."""
+    names = {engine.name for engine in watch_list.engines}
+    for engine in watch_list.engines:
+        if engine.parent in watched.keys() - names:
+            yield f"parent {engine.parent} of {engine.name} is not in this list; it is watched here"
+
+
 def _keep_up(database: Engine, settings: Settings) -> None:
     """A configured list comes first, so that a change by hand is one to what it says."""
     if settings.watchlist is not None:
@@ -62,8 +82,9 @@ def check(file: File, as_json: AsJson = False) -> None:
 
     Example: forkscout watchlist check fork-chain
     """
-    watch_list = load(file)
-    notes = watch_list.not_yet()
+    watched = _watched_already()
+    watch_list = load(file, watched)
+    notes = [*_built_on(watch_list, watched), *watch_list.not_yet()]
     if as_json:
         _say_json({"file": str(file), "ok": True, "not_yet": notes})
         return
@@ -81,7 +102,7 @@ def import_(file: File, replace: Replace = False, as_json: AsJson = False) -> No
 
     Example: forkscout watchlist import demo
     """
-    watch_list = load(file)
+    watch_list = load(file, {} if replace else _watched_already())
     with _database() as database, writing(database) as session:
         changes = apply(session, watch_list, clock.now(), replace=replace)
     if as_json:
@@ -114,11 +135,12 @@ def list_(as_json: AsJson = False) -> None:
     """
     with _database() as database, reading(database) as session:
         called = repositories_of_engines(session)
-        engines = [
+        engines: list[dict[str, Any]] = [
             {
                 "name": row.name,
                 "family": row.family,
                 "source": row.repo or row.package or "",
+                "pulls": [branch for branch in row.branches if is_pull(branch)],
                 "called_now": _called_now(row, called),
                 "trust": row.trust,
                 "rigs": ", ".join(str(target["rig"]) for target in row.targets),
@@ -142,7 +164,7 @@ def list_(as_json: AsJson = False) -> None:
     table = Table("engine", "family", "source", "trust", "rigs", "revisions", box=None)
     for engine in engines:
         name = f"{engine['name']} (retired)" if engine["retired"] else engine["name"]
-        source = engine["source"]
+        source = " ".join([str(engine["source"]), *engine["pulls"]])
         if engine["called_now"]:
             source = f"{source} (called {engine['called_now']} now)"
         rest = [engine[key] for key in ("trust", "rigs", "revisions")]
@@ -231,8 +253,9 @@ def remove(
     with _database() as database:
         _keep_up(database, settings)
         with writing(database) as session:
+            watched = watched_parents(session)
             repo = adding.remove(session, name)
-    kept_in = adding.named_in(settings.watchlist, name)
+    kept_in = adding.named_in(settings.watchlist, name, watched)
     if as_json:
         _say_json({"removed": name, "repo": repo, "still_in": kept_in})
         return

@@ -69,7 +69,7 @@ def yardstick(
     chain = relatives(root, kin)
     members = list(members)
     wanted = {one.repository for one in chain} | {one.repository for one in members} | {*numbers}
-    graph = history.graph(sorted(wanted))
+    graph = history.graph([kin[root].repository, *sorted(wanted)])
     base = upstream_of(graph, kin[root], kin[root].refs)
     if base is None:
         raise Transient(

@@ -72,15 +72,37 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServe
     server.stop()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The address of a fresh, migrated database of each kind."""
-    if request.param == "sqlite":
-        url = f"sqlite:///{tmp_path / 'test.sqlite'}"
-    else:
-        url = request.getfixturevalue("postgres").fresh()
+@pytest.fixture(scope="session")
+def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A SQLite database of the newest schema, to copy and never to open."""
+    path = tmp_path_factory.mktemp("migrated") / "blank.sqlite"
+    db.migrate(f"sqlite:///{path}")
+    return path
+
+
+@pytest.fixture(scope="session")
+def migrated_postgres(postgres: PostgresServer) -> str:
+    """The address of a PostgreSQL database of the newest schema, to copy and never to open."""
+    url = postgres.fresh()
     db.migrate(url)
     return url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The address of a fresh, migrated database of each kind."""
+    if request.param == "sqlite":
+        yield _sqlite(request.getfixturevalue("migrated_file"), tmp_path)
+        return
+    server: PostgresServer = request.getfixturevalue("postgres")
+    url = server.twin(request.getfixturevalue("migrated_postgres"))
+    yield url
+    server.drop(url)
+
+
+def _sqlite(blank: Path, folder: Path) -> str:
+    path = shutil.copyfile(blank, folder / "test.sqlite")
+    return f"sqlite:///{path}"
 
 
 @pytest.fixture
@@ -92,11 +114,9 @@ def database(database_url: str) -> Iterator[Engine]:
 
 
 @pytest.fixture
-def sqlite(tmp_path: Path) -> Iterator[Engine]:
+def sqlite(migrated_file: Path, tmp_path: Path) -> Iterator[Engine]:
     """A connected engine over a fresh SQLite database, for what does not depend on the kind."""
-    url = f"sqlite:///{tmp_path / 'test.sqlite'}"
-    db.migrate(url)
-    engine = db.connect(url)
+    engine = db.connect(_sqlite(migrated_file, tmp_path))
     yield engine
     engine.dispose()
 

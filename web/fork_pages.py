@@ -17,6 +17,7 @@ from jobs.store.shown_forks import (
     ShownFork,
     ShownIssue,
 )
+from jobs.store.shown_negatives import ShownNegative
 from web import words
 from web.lineage_figure import lineage_figure
 from web.pages import Page
@@ -82,7 +83,7 @@ def forks(found: Forks, *, now: datetime) -> Page:
     )
 
 
-def fork(found: ForkDetail, *, now: datetime) -> Page:
+def fork(found: ForkDetail, *, now: datetime, negatives: Sequence[ShownNegative] = ()) -> Page:
     """One watched repository: its chain drawn and as a table, its abilities, its news."""
     shown = found.fork
     standing = shown.standing
@@ -97,6 +98,9 @@ def fork(found: ForkDetail, *, now: datetime) -> Page:
             "chain": [_line(each, now=now, shown=shown.id) for each in found.chain],
             "figure": lineage_figure(found.chain, shown.engine),
             "staleness": words.staleness(standing, now=now) if standing else None,
+            "age": words.age(standing.committed_at, now=now)
+            if standing and standing.committed_at
+            else None,
             "ids": {each.engine: each.id for each in found.chain},
             "abilities": [
                 AbilityLine(words.ABILITY.get(each.kind, words.spoken(each.kind)), each)
@@ -104,6 +108,7 @@ def fork(found: ForkDetail, *, now: datetime) -> Page:
             ],
             "detail": found,
             "issues": _issue_lines(found.issues),
+            "negatives": negatives,
         },
     )
 

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from jobs import compare, stats
 from jobs.model import State
 from jobs.scenarios import SCENARIOS
+from jobs.store.led import EventDetail
 from jobs.store.reasons import Why
 from jobs.store.shown import Entry, Front, Queue, ResultDetail, ShownEngine, ShownJob
+from jobs.terminal import counted
 from web import figure, reproduce, words
 from web.ranking import Board, Ranked
+from web.thresholds import CONSTANTS, STALE_DAYS
 
-# A niche fork changes the ranking within days: after two weeks a number describes the past.
-STALE_DAYS = 14
 # Who opens the front page wants the winner and who comes close.
 FRONT_LINES = 3
 FRONT_CHANGES = 12
@@ -25,8 +25,10 @@ FIXED = (
     "index.html",
     "leaderboard.html",
     "queue.html",
+    "workers.html",
     "engines.html",
     "forks.html",
+    "negatives.html",
     "fit.html",
     "method.html",
 )
@@ -84,15 +86,6 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Constant:
-    """A named constant that a number on a page depends on."""
-
-    name: str
-    value: str
-    reason: str
-
-
-@dataclass(frozen=True)
 class LogTail:
     """The end of a job's log; `cut` where the beginning is left out."""
 
@@ -141,6 +134,7 @@ def result(detail: ResultDetail, *, now: datetime) -> Page:
             "settings": reproduce.settings(detail),
             "blocks": reproduce.blocks(detail),
             "facts": reproduce.facts(detail),
+            "origin": detail.environment.get("imported"),
         },
         uncaged=entry.uncaged or detail.build.sandbox == "uncaged",
     )
@@ -170,6 +164,16 @@ def job(found: ShownJob, log: LogTail | None, explained: Why | None = None) -> P
             "live": State(found.state) in LIVE,
             "explained": explained,
         },
+    )
+
+
+def event(found: EventDetail) -> Page:
+    """One event: the jobs it led to, and what was left out and why."""
+    jobs, left = found.led_to.jobs, found.led_to.left_out
+    left_out = counted(len(left), "bench", "benches")
+    said = f"It led to {counted(len(jobs), 'job')}; {left_out} left out."
+    return Page(
+        f"events/{found.id}.html", "event.html", f"Event {found.id}", {"event": found, "said": said}
     )
 
 
@@ -216,39 +220,6 @@ def why(found: ShownJob) -> str:
 
 
 LIVE = (State.QUEUED, State.BLOCKED, State.LEASED, State.RUNNING)
-
-CONSTANTS = (
-    Constant(
-        "MIN_USABLE_RUNS",
-        f"{compare.MIN_USABLE_RUNS} runs",
-        "a boot with fewer runs that count says nothing",
-    ),
-    Constant(
-        "LEAST_EFFECT",
-        f"{compare.LEAST_EFFECT:.0%}",
-        "a smaller difference is not worth attention, however certain it is",
-    ),
-    Constant(
-        "SAME_WITHIN",
-        f"{compare.SAME_WITHIN:.0%}",
-        "a difference that lies inside this band for certain is called the same",
-    ),
-    Constant(
-        "CONFIDENCE",
-        f"{stats.CONFIDENCE:.0%}",
-        "every interval is this sure; the noise between boots is pooled over builds",
-    ),
-    Constant(
-        "PRIOR_BOOT_SD",
-        f"{stats.PRIOR_BOOT_SD:.0%}",
-        "the spread between boots that is assumed until enough of them were seen",
-    ),
-    Constant(
-        "STALE_DAYS",
-        f"{STALE_DAYS} days",
-        "niche forks change the ranking within days; an older number describes the past",
-    ),
-)
 
 
 def _table(board: Board, *, now: datetime, only: int | None = None) -> Table:

@@ -16,8 +16,8 @@ from sqlmodel import Session
 from jobs.config import Settings
 from jobs.lifecycle import SOURCE_SHARE
 from jobs.model import State
-from jobs.store import board, chains, overview, reasons
-from web import fit_site, fork_pages, pages
+from jobs.store import board, chains, led, overview, reasons, shown_negatives, workshop
+from web import fit_site, fork_pages, negative_pages, pages, worker_pages
 from web.fit_wish import Asked
 from web.logs import tail
 from web.ranking import Board, TellsApart, boards, boots_apart
@@ -25,6 +25,7 @@ from web.redact import redact
 
 _RESULT = re.compile(r"results/([1-9][0-9]{0,8})\.html", re.ASCII)
 _FORK = re.compile(r"forks/([1-9][0-9]{0,8})\.html", re.ASCII)
+_EVENT = re.compile(r"events/([1-9][0-9]{0,8})\.html", re.ASCII)
 _JOB = re.compile(r"jobs/([1-9][0-9]{0,8})\.html", re.ASCII)
 
 
@@ -59,10 +60,15 @@ class Site:
             case "queue.html":
                 found = overview.queue(session, now=now)
                 return pages.queue(found, now=now, silent_seconds=self.silent_seconds)
+            case "workers.html":
+                found_shop = workshop.workshop(session, now, silent_seconds=self.silent_seconds)
+                return worker_pages.workers(found_shop)
             case "engines.html":
                 return pages.engines(overview.engines(session))
             case "forks.html":
                 return fork_pages.forks(chains.found(session), now=now)
+            case "negatives.html":
+                return negative_pages.negatives(shown_negatives.board(session, now))
             case "fit.html":
                 return fit_site.page(session, asked)
             case "method.html":
@@ -72,7 +78,13 @@ class Site:
             return pages.result(detail, now=now) if detail else None
         if wanted := _FORK.fullmatch(path):
             fork = chains.fork(session, int(wanted[1]))
-            return fork_pages.fork(fork, now=now) if fork else None
+            if fork is None:
+                return None
+            stands = shown_negatives.of_repository(session, fork.fork.id, now)
+            return fork_pages.fork(fork, now=now, negatives=stands)
+        if wanted := _EVENT.fullmatch(path):
+            event = led.event(session, int(wanted[1]))
+            return pages.event(event) if event else None
         if wanted := _JOB.fullmatch(path):
             job = overview.job(session, int(wanted[1]), now=now)
             if job is None:
@@ -87,6 +99,7 @@ class Site:
         yield from pages.FIXED
         yield from (f"results/{number}.html" for number in board.result_ids(session))
         yield from (f"forks/{each.id}.html" for each in chains.watched(session))
+        yield from (f"events/{number}.html" for number in led.event_ids(session))
         yield from (f"jobs/{number}.html" for number in overview.job_ids(session))
 
 

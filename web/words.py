@@ -21,6 +21,8 @@ VALIDITY = {
     Validity.CONFIG_MISMATCH: "The server ran with other settings than it was asked for.",
     Validity.INCONSISTENT: "The server's own figures contradict each other.",
     Validity.EMPTY: "No token came.",
+    Validity.DOUBTFUL: "Its rig failed its health job later, and may not have been well then.",
+    Validity.TWIN: "Random weights of a real shape: memory and speed, never a rank.",
 }
 
 VERDICT = {
@@ -126,6 +128,12 @@ def staleness(found: Standing, *, now: datetime) -> str:
         f"It stands on upstream of {found.last_sync.upstream_at:%Y-%m-%d}, "
         f"{counted(days, 'day')} old, and lacks {lacks} of upstream."
     )
+
+
+def age(moment: datetime, *, now: datetime) -> str:
+    """How long ago, in days; what lies ahead of our clock is today."""
+    days = max((now - moment).days, 0)
+    return f"{counted(days, 'day')} ago" if days else "today"
 
 
 def sentence(said: str, advice: str = "") -> str:

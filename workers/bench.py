@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,14 +17,16 @@ from typing import Any
 from jobs.control import Control
 from jobs.dialect import wire
 from jobs.dialect.settings import Asked, shortfall
-from jobs.engines.base import NOTHING, Launch, layout
+from jobs.engines.base import Launch, layout
 from jobs.errors import JobFailure, Stopped
 from jobs.model import Boot, Measurement, Validity
 from workers import autopsy
-from workers.answers import Patience, ask
+from workers.answers import Patience
 from workers.client import EngineClient
+from workers.gpu import CardWatch
+from workers.one_run import At, Started, meant, one_run, schedule
 from workers.plan import Place, Plan
-from workers.readiness import Server, check_alive, prove_listener, wait_ready
+from workers.readiness import Server, prove_listener, wait_ready
 from workers.sandbox import Mount
 from workers.usage import Usage
 
@@ -86,11 +88,14 @@ def run_boot(
             marker=place.marker,
         )
         usage = Usage(running.pid)
+        watch = CardWatch(place.card, usage.pids) if place.card else None
         client = EngineClient(folder / SOCKET_NAME)
         server = Server(running, client, usage, alias, offset)
         grace_seconds = 0.0
         try:
             usage.start()
+            if watch:
+                watch.start()
             wait_ready(server, place, plan.engine, control=control, patience=patience)
             load_seconds = time.monotonic() - clock
             boot = Boot(
@@ -103,9 +108,12 @@ def run_boot(
                 measurements=(),
                 **_read_back(plan, place, server),
             )
-            boot = _measured(plan, place, boot, server, control, patience, keep)
+            bench = Started(plan, place, server, watch, control, patience)
+            boot = _measured(bench, boot, keep)
             grace_seconds = patience.grace_seconds
         finally:
+            if watch:
+                watch.stop()
             usage.stop()
             running.stop(grace_seconds)
             client.close()
@@ -136,6 +144,8 @@ def _launch(plan: Plan, place: Place, socket_mount: Mount, alias: str) -> Launch
         context_tokens=plan.context_tokens,
         threads=plan.threads,
         launcher=path(plan.launcher) if plan.launcher else "",
+        drafter_path=path(plan.drafter) if plan.drafter else "",
+        projector_path=path(plan.projector) if plan.projector else "",
         gpu_layers=plan.gpu_layers,
         intent=plan.intent,
         flags=plan.extra_flags,
@@ -144,8 +154,9 @@ def _launch(plan: Plan, place: Place, socket_mount: Mount, alias: str) -> Launch
 
 
 def _mounts(plan: Plan, socket_mount: Mount) -> tuple[Mount, ...]:
-    launcher = (plan.launcher,) if plan.launcher else ()
-    return (plan.artifact, plan.model, *launcher, *plan.mounts, socket_mount)
+    own = (plan.launcher, plan.drafter, plan.projector)
+    further = tuple(mount for mount in own if mount is not None)
+    return (plan.artifact, plan.model, *further, *plan.mounts, socket_mount)
 
 
 def _read_back(plan: Plan, place: Place, server: Server) -> dict[str, Any]:
@@ -168,40 +179,31 @@ def _on_cards(place: Place, server: Server) -> int | None:
     return place.card_memory({process.pid for process in server.running.members()})
 
 
-def _measured(
-    plan: Plan,
-    place: Place,
-    boot: Boot,
-    server: Server,
-    control: Control,
-    patience: Patience,
-    keep: Keep,
-) -> Boot:
+def _measured(bench: Started, boot: Boot, keep: Keep) -> Boot:
     """The boot with a warm-up and all runs; a broken boot's runs are kept before it raises."""
-    short = shortfall(_asked(plan, place, server.alias), boot.effective, boot.facts)
+    plan, server = bench.plan, bench.server
+    short = shortfall(_asked(plan, bench.place, server.alias), boot.effective, boot.facts)
     measurements: list[Measurement] = []
+    loaded = bench.now()
 
     def with_runs() -> Boot:
         return replace(
             boot,
             measurements=tuple(measurements),
             peak_memory_bytes=server.usage.peak_memory_bytes,
-            environment=server.usage.facts(),
+            environment={
+                **server.usage.facts(),
+                "loaded": loaded,
+                **({"card_peak_bytes": bench.watch.peak_bytes} if bench.watch else {}),
+            },
         )
 
     try:
-        for run in range(plan.runs + 1):
-            measurement = _one_run(
-                plan,
-                place,
-                server,
-                boot=boot.number,
-                run=run,
-                control=control,
-                patience=patience,
-            )
-            measurements.append(_limited_by(short, measurement))
-            if run == 0:
+        for position, (scenario, run) in enumerate(schedule(plan)):
+            at = At(boot.number, position, scenario, run, plan.runs)
+            measurement = _limited_by(short, one_run(bench, at))
+            measurements.append(meant(plan, replace(measurement, after=bench.now())))
+            if position == 0:
                 server.usage.mark()
     except (JobFailure, Stopped):
         if measurements:
@@ -212,74 +214,13 @@ def _measured(
     return with_runs()
 
 
-@dataclass(frozen=True)
-class _Progress:
-    """How far the whole bench is, in requests; a request half answered counts half."""
-
-    plan: Plan
-    control: Control
-    boot: int
-    run: int
-
-    def tell(self, tokens: int) -> None:
-        plan = self.plan
-        requests = plan.runs + 1
-        boots = max(plan.boots, self.boot)
-        before = (self.boot - 1) * requests + self.run
-        share = min(1.0, tokens / plan.scenario.tokens)
-        what = f"run {self.run} of {plan.runs}" if self.run else "warm-up"
-        self.control.report(
-            "measure",
-            done=round(before + share, 2),
-            total=boots * requests,
-            unit="requests",
-            note=f"boot {self.boot} of {boots}, {what}",
-        )
-
-
-def _one_run(
-    plan: Plan,
-    place: Place,
-    server: Server,
-    *,
-    boot: int,
-    run: int,
-    control: Control,
-    patience: Patience,
-) -> Measurement:
-    phase = f"run {run} of {plan.runs}" if run else autopsy.FIRST_REQUEST
-    progress = _Progress(plan, control, boot=boot, run=run)
-    progress.tell(0)
-    check_alive(server, place, plan.engine, phase=phase)
-    answer = ask(
-        server.client,
-        plan.engine.request(plan.scenario, run=run, alias=server.alias),
-        tokens=plan.scenario.tokens,
-        phase=phase,
-        process=server.running,
-        log_text=lambda: autopsy.read_log_text(place.log, offset=server.offset),
-        rules=plan.engine.FAILURES,
-        patience=patience,
-        control=control,
-        on_tokens=progress.tell,
-    )
-    return plan.engine.measure(
-        answer.arrivals,
-        scenario=plan.scenario,
-        run=run,
-        warmup=run == 0,
-        wall_seconds=answer.wall_seconds,
-        alias=server.alias,
-    )
-
-
 def _asked(plan: Plan, place: Place, alias: str) -> Asked:
     return Asked(
         alias=alias,
         context_tokens=plan.context_tokens,
         model_path=place.sandbox.path(plan.model),
         gpu_layers=plan.gpu_layers,
-        speculation=str(plan.intent.get("speculation", "none")) not in NOTHING,
+        speculation=plan.speculates,
     )
 
 

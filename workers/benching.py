@@ -13,17 +13,16 @@ from typing import Any, cast
 from sqlmodel import Session
 
 from jobs import clock, compare, git, planner
-from jobs.compare import BootRuns
 from jobs.control import Control
 from jobs.db import reading, writing
-from jobs.errors import JobFailure
+from jobs.errors import JobFailure, Permanent
 from jobs.model import Blame, Boot, Flags, Lane, Validity
 from jobs.payloads import BenchPayload
 from jobs.scenarios import SCENARIOS, Scenario
 from jobs.station import Record, Station
-from jobs.stats import median
-from jobs.store import fleet, results, work
+from jobs.store import fleet, results, rigs, work
 from jobs.store.leases import Lease
+from jobs.summing import gravest, summary, usable_runs
 from jobs.tables import BuildRow, ModelFileRow, ResultRow
 from workers import artifacts
 from workers.bench import run_boot
@@ -31,7 +30,7 @@ from workers.card_memory import card_memory
 from workers.errands import ARTIFACT_PLACE, Errand, Subject, model_file, read_subject
 from workers.flags import flags_in
 from workers.headers import HeaderRead, is_unread, read_local
-from workers.host import fingerprint, machine_facts
+from workers.host import environment_of, fingerprint, machine_facts
 from workers.plan import Place, Plan, interpreter_mounts, launcher_of, weight_mounts
 from workers.quiet import disturbance, marked, wait_for_quiet
 from workers.sandbox import Limits, Mount, Sandbox
@@ -46,7 +45,7 @@ PATIENCE = 2
 
 
 @dataclass(frozen=True)
-class _Bench:
+class Bench:
     """Everything known before the first boot."""
 
     wanted: BenchPayload
@@ -54,6 +53,7 @@ class _Bench:
     scenario: Scenario
     build: BuildRow
     model: ModelFileRow
+    others: dict[str, ModelFileRow]
     weights: tuple[Path, ...]
     sandbox: Sandbox
     plan: Plan
@@ -63,8 +63,13 @@ class _Bench:
 def bench(station: Station, held: Lease, control: Control) -> Record:
     """Boot, measure, judge; the result and its verdict are stored with the end of the job."""
     wanted = BenchPayload.model_validate(held.payload)
-    errand = Errand(station, held, control)
-    prepared = _prepare(errand, wanted)
+    prepared, boots, facts = measured(Errand(station, held, control), wanted)
+    return lambda session: _record(session, held, prepared, boots, facts)
+
+
+def measured(errand: Errand, wanted: BenchPayload) -> tuple[Bench, list[Boot], dict[str, Any]]:
+    """Everything checked, every boot done, and what the machine said of itself before."""
+    station, prepared = errand.station, _prepare(errand, wanted)
     facts = machine_facts()
     place = Place(
         sandbox=prepared.sandbox,
@@ -76,7 +81,7 @@ def bench(station: Station, held: Lease, control: Control) -> Record:
     )
     with being_read(prepared.weights):
         boots = _undisturbed(errand, prepared.plan, place)
-    return lambda session: _record(session, held, prepared, boots, facts)
+    return prepared, boots, facts
 
 
 def _undisturbed(errand: Errand, plan: Plan, place: Place) -> list[Boot]:
@@ -103,18 +108,24 @@ def _keep(errand: Errand, boot: Boot) -> None:
         file.write(json.dumps(asdict(boot), default=str) + "\n")
 
 
-def _prepare(errand: Errand, wanted: BenchPayload) -> _Bench:
+def _prepare(errand: Errand, wanted: BenchPayload) -> Bench:
     station, control = errand.station, errand.control
     subject = read_subject(station, wanted.revision_id)
     with reading(station.database) as session:
         model = model_file(session, wanted.model_file_id)
+        others = _beside(session, wanted)
         build = results.build_with_identity(session, wanted.build_identity)
     control.report("check artifact")
     tree, flags = _artifact(station, build, wanted, subject)
     control.report("check weights")
     weights = errand.weights(model)
     header = read_local(weights, check=control.check) if is_unread(model) else None
-    target, *others = weight_mounts(weights)
+    target, *further = weight_mounts(weights)
+    firsts: dict[str, Mount] = {}
+    for role, row in others.items():
+        files = errand.weights(row)
+        firsts[role], *more = weight_mounts(files, role)
+        weights, further = (*weights, *files), [*further, *more]
     plan = Plan(
         engine=subject.family,
         scenario=SCENARIOS[wanted.scenario],
@@ -126,23 +137,39 @@ def _prepare(errand: Errand, wanted: BenchPayload) -> _Bench:
         runs=wanted.runs,
         boots=wanted.boots,
         launcher=launcher_of(subject.family),
-        mounts=(*others, *interpreter_mounts(subject.family)),
+        mounts=(*further, *interpreter_mounts(subject.family)),
         intent=wanted.intent,
         extra_flags=wanted.flags,
         env=wanted.env,
+        drafter=firsts.get("drafter"),
+        projector=firsts.get("projector"),
     )
     sandbox = errand.sandbox_for(subject.engine_row)
-    return _Bench(
+    return Bench(
         wanted,
         subject,
         plan.scenario,
         cast(BuildRow, build),
         model,
+        others,
         weights,
         sandbox,
         plan,
         header,
     )
+
+
+def _beside(session: Session, wanted: BenchPayload) -> dict[str, ModelFileRow]:
+    """Drafter and projector by role; one whose bytes are not those asked for is refused."""
+    ids = {"drafter": wanted.drafter_file_id, "projector": wanted.projector_file_id}
+    found = {role: model_file(session, number) for role, number in ids.items() if number}
+    for role, sha256 in wanted.beside.items():
+        if role not in found or found[role].sha256 != sha256:
+            raise Permanent(
+                f"the {role} of this bench is not known with sha256 {sha256[:12]}",
+                advice="submit the bench again",
+            )
+    return found
 
 
 def threads() -> int:
@@ -180,7 +207,7 @@ def _lost(station: Station, wanted: BenchPayload, failure_class: str, words: str
 
 
 def _record(
-    session: Session, held: Lease, bench: _Bench, boots: Sequence[Boot], facts: dict[str, Any]
+    session: Session, held: Lease, bench: Bench, boots: Sequence[Boot], facts: dict[str, Any]
 ) -> str:
     now = clock.now()
     wanted, subject = bench.wanted, bench.subject
@@ -197,13 +224,15 @@ def _record(
         runs,
         runs_asked=wanted.runs,
         boots_asked=wanted.boots,
-        **_gravest(boots),
+        **gravest(boots),
     )
     found = results.Finished(
         build_id=cast(int, bench.build.id),
         revision_id=wanted.revision_id,
         engine_id=cast(int, subject.engine_row.id),
         model_file_id=wanted.model_file_id,
+        drafter_file_id=wanted.drafter_file_id,
+        projector_file_id=wanted.projector_file_id,
         rig_id=cast(int, rig.id),
         series=series,
         cell=planner.digest(series, rig.fingerprint, bench.sandbox.name, facts["kernel"]),
@@ -219,6 +248,17 @@ def _record(
         environment={**facts, "forkscout": version("forkscout"), "sandbox": bench.sandbox.name},
     )
     history = results.cell_history(session, found.cell)
+    rigs.arrive(session, rig.name, environment_of(facts), now)
+    if stands.validity is Validity.OK:
+        rigs.learn(
+            session,
+            rig.name,
+            wanted,
+            revision=subject.revision.label,
+            speeds=[each.speed for each in runs],
+            text_sha256=steady_text(bench.scenario, boots),
+            now=now,
+        )
     if bench.header is not None:
         bench.header.put_in(model_file(session, wanted.model_file_id))
     row = results.record_result(session, held.job_id, found, now)
@@ -241,63 +281,31 @@ def _record(
     return verdict.sentence
 
 
-def usable_runs(boots: Sequence[Boot]) -> list[BootRuns]:
-    """The decode speeds that may feed a verdict, by boot; boots without any are left out."""
-    kept = []
-    for boot in boots:
-        speeds = tuple(
-            m.decode_tps
-            for m in boot.measurements
-            if not m.warmup and m.validity is Validity.OK and m.decode_tps
-        )
-        if speeds:
-            kept.append(BootRuns(boot.number, speeds))
-    return kept
+def first_text(boot: Boot) -> str:
+    """The digest of what the first measured run of a boot said."""
+    return next((m.text_sha256 or "" for m in boot.measurements if not m.warmup), "")
 
 
-def _gravest(boots: Sequence[Boot]) -> dict[str, Any]:
-    """The most frequent validity that is not `ok` among the measured runs, and one reason."""
-    bad = [
-        m for b in boots for m in b.measurements if not m.warmup and m.validity is not Validity.OK
-    ]
-    if not bad:
-        return {"worst": Validity.OK, "why": ""}
-    kinds = [m.validity for m in bad]
-    worst = max(sorted(set(kinds)), key=kinds.count)
-    return {"worst": worst, "why": next(m.reason for m in bad if m.validity is worst)}
-
-
-def summary(boots: Sequence[Boot], runs: Sequence[BootRuns]) -> dict[str, Any]:
-    """The figures the board shows; None where there is nothing to show."""
-    measured = [m for b in boots for m in b.measurements if not m.warmup]
-    good = [m for m in measured if m.validity is Validity.OK]
-    return {
-        "decode_tps": _median([boot.speed for boot in runs]),
-        "prefill_tps": _median([m.prefill_tps for m in good]),
-        "ttft_ms": _median([m.ttft_ms for m in good]),
-        "load_seconds": _median([boot.load_seconds for boot in boots]),
-        "peak_memory_bytes": max((b.peak_memory_bytes or 0 for b in boots), default=0) or None,
-        "boots_used": len(runs),
-        "runs_used": sum(len(boot.speeds) for boot in runs),
-    }
-
-
-def _median(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return median(known) if known else None
+def steady_text(scenario: Scenario, boots: Sequence[Boot]) -> str:
+    """What every boot says word for word; empty where it need not, or did not."""
+    said = {first_text(boot) for boot in boots}
+    return said.pop() if scenario.temperature == 0 and len(said) == 1 else ""
 
 
 def _speeds(session: Session, row: ResultRow) -> list[float]:
     return [boot.speed for boot in results.boots_of(session, cast(int, row.id))]
 
 
-def _command(bench: _Bench, boots: Sequence[Boot]) -> dict[str, Any]:
+def _command(bench: Bench, boots: Sequence[Boot]) -> dict[str, Any]:
     """What to type to get the same; paths are placeholders, digests say what stands there."""
     sandbox, plan, revision = bench.sandbox, bench.plan, bench.subject.revision
     places = {
         sandbox.path(plan.artifact): "<artifact>",
         sandbox.path(plan.model): "<weights>",
     }
+    for role, mount in (("drafter", plan.drafter), ("projector", plan.projector)):
+        if mount is not None:
+            places[sandbox.path(mount)] = f"<{role}>"
     if plan.launcher:
         places[sandbox.path(plan.launcher)] = f"<forkscout>/jobs/engines/{plan.engine.LAUNCHER}"
     if boots:
@@ -312,15 +320,17 @@ def _command(bench: _Bench, boots: Sequence[Boot]) -> dict[str, Any]:
         "source": _source_command(bench),
         "artifact_sha256": bench.build.artifact,
         "weights_sha256": bench.model.sha256,
+        **{f"{role}_sha256": sha256 for role, sha256 in wanted.beside.items()},
         "forkscout": (
             f"forkscout submit bench --engine {revision.engine} --ref {revision.commit} "
             f"--target {bench.model.name} --scenario {bench.scenario.name} --rig {wanted.rig} "
             f"--context {wanted.context_tokens} --runs {wanted.runs} --boots {wanted.boots}"
+            + "".join(f" --{role} {row.name}" for role, row in bench.others.items())
         ),
     }
 
 
-def _source_command(bench: _Bench) -> str:
+def _source_command(bench: Bench) -> str:
     """How to get exactly this source without us."""
     revision, engine = bench.subject.revision, bench.subject.engine_row
     if engine.repo:

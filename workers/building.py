@@ -8,19 +8,19 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 from sqlmodel import Session
 
-from jobs import clock, git, git_single, pip
+from jobs import clock
 from jobs.control import Control
 from jobs.db import reading
 from jobs.engines.base import BuildPlaces, classify
 from jobs.errors import JobFailure
-from jobs.model import Blame, BuildTarget, Step
+from jobs.model import BuildTarget, Step
 from jobs.payloads import BuildPayload
 from jobs.station import Record, Station
 from jobs.store import results
@@ -33,6 +33,7 @@ from workers.host import machine_facts, tool_version
 from workers.plan import Place, interpreter_mounts
 from workers.proof import python_mounts
 from workers.sandbox import Limits, Mount, Sandbox
+from workers.source import bring_source
 from workers.steps import StepFailed, run_step
 
 BUILD_MEMORY_BYTES = 16 * 2**30
@@ -129,7 +130,7 @@ def _make(
     errand: Errand, subject: Subject, wanted: BuildPayload, sandbox: Sandbox, folder: Path
 ) -> _Made:
     source = folder / "source"
-    _bring_source(errand, subject, source)
+    bring_source(errand, subject, source)
     for name in ("work", "output"):
         (folder / name).mkdir()
     shop = _Workshop(
@@ -162,73 +163,6 @@ def _make(
 def _recipe_digest(steps: Sequence[Step]) -> str:
     text = "\n".join("\0".join(step.argv) for step in steps)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _bring_source(errand: Errand, subject: Subject, into: Path) -> None:
-    settings, control = errand.station.settings, errand.control
-    token = settings.github_token
-    if subject.engine_row.package:
-        control.report("download", note=f"{subject.engine_row.package} {subject.revision.label}")
-        pip.download(
-            subject.engine_row.package,
-            subject.revision.label,
-            into,
-            sha256=subject.revision.commit,
-            check=control.check,
-            on_progress=lambda done, total: control.report(
-                "download", done=done, total=total, unit="B"
-            ),
-            log=errand.log,
-        )
-        return
-    repo = _trusted_name(subject)
-    mirror = settings.mirror_of(repo)
-    control.report("fetch", note=repo)
-    errand.say(f"fetch {repo} at {subject.revision.commit}")
-    if not git.holds(mirror, subject.revision.commit):
-        git.update_mirror(
-            mirror,
-            git.repo_url(repo),
-            _note(control, "fetch"),
-            tick=control.check,
-            token=token,
-        )
-    if not git.holds(mirror, subject.revision.commit):
-        git_single.fetch_commit(
-            mirror,
-            git.repo_url(repo),
-            subject.revision.commit,
-            tick=control.check,
-            token=token,
-        )
-    git.check_out(
-        mirror,
-        subject.revision.commit,
-        into,
-        subject.family.SPARSE_PATTERNS,
-        tick=control.check,
-        token=token,
-    )
-
-
-def _trusted_name(subject: Subject) -> str:
-    """The repository's name now; a name that may be a stranger's by now is not asked."""
-    origin = subject.origin
-    if origin is None:
-        return subject.revision.source
-    if origin.doubt:
-        raise JobFailure(
-            origin.doubt,
-            failure_class="name_in_doubt",
-            blame=Blame.INFRASTRUCTURE,
-            phase="fetch",
-            advice=origin.advice,
-        )
-    return origin.repo
-
-
-def _note(control: Control, phase: str) -> Callable[[str], None]:
-    return lambda line: control.report(phase, note=line[:80])
 
 
 def _run(errand: Errand, subject: Subject, shop: _Workshop, step: Step, name: str) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import typer
 
 from jobs.errors import ScoutError
-from workers import weights_cli
+from workers import bench_cli, weights_cli
 from workers.bubblewrap import Bubblewrap
 from workers.proof import prove
 
 app = typer.Typer()
 app.add_typer(weights_cli.app)
+app.add_typer(bench_cli.app)
 
 
 @app.command()

@@ -7,7 +7,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -97,11 +97,18 @@ class EngineClient:
 
     def read_json(self, path: str) -> Any:
         """The JSON of a GET, or None where the server gives none, an error or too much of it."""
+        return self._read("GET", path, None)
+
+    def ask_json(self, path: str, body: Mapping[str, Any]) -> Any:
+        """The JSON that answers a POST; None as in `read_json`."""
+        return self._read("POST", path, body)
+
+    def _read(self, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
         deadline = time.monotonic() + self._answer_seconds
         held = bytearray()
 
         def ask() -> bytes | None:
-            with self._http.stream("GET", path) as answer:
+            with self._http.stream(method, path, json=body) as answer:
                 if answer.status_code != httpx.codes.OK:
                     return None
                 for chunk in answer.iter_raw():

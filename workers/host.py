@@ -15,6 +15,8 @@ from typing import Any
 
 import psutil
 
+from workers.cards import card_facts
+
 HARDWARE = ("architecture", "cpu_model", "physical_cores", "logical_cores", "memory_gib")
 CPU_FOLDER = Path("/sys/devices/system/cpu")
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -24,6 +26,7 @@ CPU_INFO = Path("/proc/cpuinfo")
 def machine_facts() -> dict[str, Any]:
     """What a reader of a result must know of the machine; everything here goes public."""
     return {
+        **card_facts(),
         "architecture": platform.machine(),
         "cpu_model": cpu_model(_text(CPU_INFO)),
         "physical_cores": psutil.cpu_count(logical=False),
@@ -41,8 +44,21 @@ def machine_facts() -> dict[str, Any]:
 
 def fingerprint(facts: Mapping[str, Any]) -> str:
     """Names the hardware; the same after a reboot or an update, other with another processor."""
-    hardware = json.dumps({name: facts.get(name) for name in HARDWARE}, sort_keys=True)
+    named = {name: facts.get(name) for name in HARDWARE}
+    if facts.get("cards"):
+        named["cards"] = facts["cards"]
+    hardware = json.dumps(named, sort_keys=True)
     return hashlib.sha256(hardware.encode()).hexdigest()[:16]
+
+
+ENVIRONMENT = ("kernel", "driver", "power_limits_w")
+"""What may change below a build without anybody touching it; with the hardware's fingerprint."""
+
+
+def environment_of(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """What a golden's known result depends on besides the build; a change is nobody's fault."""
+    known = {name: facts[name] for name in ENVIRONMENT if facts.get(name) is not None}
+    return {"hardware": fingerprint(facts), **known}
 
 
 def cpu_model(cpuinfo: str) -> str:

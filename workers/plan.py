@@ -6,13 +6,18 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from jobs.engines.base import Engine
+from jobs.engines.base import NOTHING, Engine
 from jobs.model import Flags
 from jobs.scenarios import Scenario
-from workers.card_memory import CardMemory
+from workers.gpu import Card
 from workers.sandbox import Limits, Mount, Sandbox
+
+if TYPE_CHECKING:
+    from workers.card_memory import CardMemory
 
 LAUNCHER_FOLDER = "/run/launcher"
 ALWAYS_MOUNTED = "/usr"
@@ -33,21 +38,43 @@ class Plan:
     boots: int = 1
     launcher: Mount | None = None
     mounts: tuple[Mount, ...] = ()
+    drafter: Mount | None = None
+    projector: Mount | None = None
+    more_scenarios: tuple[Scenario, ...] = ()
+    is_twin: bool = False
     gpu_layers: int = 0
     intent: Mapping[str, str | int] = field(default_factory=dict)
     extra_flags: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def scenarios(self) -> tuple[Scenario, ...]:
+        """What each boot measures, in this order."""
+        return (self.scenario, *self.more_scenarios)
+
+    @property
+    def speculates(self) -> bool:
+        """Whether tokens are to be drafted."""
+        asked = str(self.intent.get("speculation", "none")) not in NOTHING
+        return asked or self.drafter is not None or _speculation(self.extra_flags)
+
+
+def _speculation(flags: Sequence[str]) -> bool:
+    """Whether the engine's own words ask for drafts."""
+    values = [b for a, b in pairwise(flags) if a == "--spec-type"]
+    return any(value not in NOTHING for value in values)
+
 
 @dataclass(frozen=True)
 class Place:
-    """Where boots happen: the sandbox, its limits, folders of the worker, and its cards if any."""
+    """Where boots happen: the sandbox, its limits, folders of the worker, and its card if any."""
 
     sandbox: Sandbox
     limits: Limits
     runtime: Path
     log: Path
     marker: str
+    card: Card | None = None
     card_memory: CardMemory | None = None
 
 
@@ -67,8 +94,9 @@ def interpreter_mounts(engine: Engine) -> tuple[Mount, ...]:
     return (Mount(prefix, str(prefix)),)
 
 
-def weight_mounts(weights: Sequence[Path]) -> tuple[Mount, ...]:
+def weight_mounts(weights: Sequence[Path], role: str = "target") -> tuple[Mount, ...]:
     """How a server sees the weights; it finds the other files of a set by their names."""
     if len(weights) == 1:
-        return (Mount(weights[0], "/weights/target.gguf"),)
-    return tuple(Mount(path, f"/weights/{path.name}") for path in weights)
+        return (Mount(weights[0], f"/weights/{role}.gguf"),)
+    folder = "/weights" if role == "target" else f"/weights/{role}"
+    return tuple(Mount(path, f"{folder}/{path.name}") for path in weights)

@@ -9,23 +9,31 @@ import structlog
 from celery import shared_task
 from celery.signals import worker_process_init, worker_ready
 
-from jobs import queue
+from jobs import clock, queue
 from jobs.config import Settings
 from jobs.db import writing
 from jobs.lifecycle import NO_SANDBOX
 from jobs.model import Kind
 from jobs.station import Station, serve
-from jobs.store import fleet, work
+from jobs.store import fleet, rigs, work
 from jobs.trees import remove
 from jobs.worker import is_ours, open_station, served_queue
 from workers.benching import bench
 from workers.building import build
 from workers.errands import cage_faults, marker_prefix
 from workers.fetching import fetch_model
+from workers.golden import run_golden
+from workers.host import environment_of, machine_facts
+from workers.machine import machine_obstacle
 from workers.processes import sweep_marker
 from workers.weight_bringing import take_stock
 
-HANDLERS = {Kind.FETCH_MODEL: fetch_model, Kind.BUILD: build, Kind.BENCH: bench}
+HANDLERS = {
+    Kind.FETCH_MODEL: fetch_model,
+    Kind.BUILD: build,
+    Kind.BENCH: bench,
+    Kind.SMOKE: run_golden,
+}
 
 log = structlog.get_logger()
 
@@ -40,7 +48,7 @@ def _station(queue_name: str) -> Station:
 def look(queue_name: str) -> None:
     """Do what is due in a queue."""
     if is_ours(queue_name):
-        serve(_station(queue_name), queue_name, HANDLERS)
+        serve(_station(queue_name), queue_name, HANDLERS, check=machine_obstacle)
 
 
 def _sweep_scratch(settings: Settings, queue_name: str) -> None:
@@ -78,6 +86,9 @@ def prove_cage(**_: Any) -> None:
     faults = ("FORKSCOUT_SANDBOX is none",) if switched_off else cage_faults()
     with writing(station.database) as session:
         fleet.say_sandbox(session, station.name, "" if faults else "bubblewrap")
+        if rig := rigs.rig_of(queue_name):
+            changed = rigs.arrive(session, rig, environment_of(machine_facts()), clock.now())
+            log.info("rig described", rig=rig, changed=changed)
         freed = 0 if faults else work.unblock(session, NO_SANDBOX, queue_name)
     if faults:
         log.warning(

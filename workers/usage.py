@@ -64,6 +64,14 @@ class Usage:
             "load_average_after": [round(load, 2) for load in os.getloadavg()],
         }
 
+    def look(self) -> None:
+        """Take a sample now."""
+        self._sample()
+
+    def pids(self) -> list[int]:
+        """The processes of the tree."""
+        return [process.pid for process in _tree(self._pid)]
+
     def _our_seconds(self) -> float:
         own = psutil.Process().cpu_times()
         return sum(self._cpu_seconds.copy().values()) + own.user + own.system

@@ -12,7 +12,7 @@ from rich.text import Text
 from sqlalchemy.exc import DBAPIError
 
 from jobs import log
-from jobs.cli import listing, queues, run, work
+from jobs.cli import bringing, listing, negatives, plan, queues, rigs, run, work
 from jobs.config import ENV_PREFIX
 from jobs.errors import ScoutError
 from jobs.terminal import printable
@@ -30,7 +30,16 @@ def build_app(wanted: str = "") -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_options)
-    ours = (run.app, work.app, listing.app, queues.app)
+    ours = (
+        run.app,
+        work.app,
+        plan.app,
+        listing.app,
+        queues.app,
+        bringing.app,
+        rigs.app,
+        negatives.app,
+    )
     for each in ours:
         app.add_typer(each)
     if wanted not in set().union(*map(_names, ours)):

@@ -52,6 +52,8 @@ def submit_bench(
     ref: str | None = typer.Option(None, help="commit, tag, branch or release; empty: the newest"),
     rig: str | None = typer.Option(None, help="rig; empty: this machine's"),
     target: str | None = typer.Option(None, help="model file; empty: the stack's"),
+    drafter: str | None = typer.Option(None, help="model file that drafts beside it"),
+    projector: str | None = typer.Option(None, help="mmproj file loaded beside it"),
     scenario: str = typer.Option(DEFAULT_SCENARIO, help="what is asked of the server"),
     context: int | None = typer.Option(None, min=256, help="allocated context in tokens"),
     runs: int | None = typer.Option(None, min=1, max=1000, help="measured requests a boot"),
@@ -74,6 +76,8 @@ def submit_bench(
             context_tokens=context,
             runs=runs,
             boots=boots,
+            drafter=drafter,
+            projector=projector,
         )
     _report(settings, done, as_json)
 

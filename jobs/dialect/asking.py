@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 
 from jobs.errors import UsageError
@@ -94,8 +95,11 @@ def sampling(scenario: Scenario, *, run: int) -> Sampling:
     )
 
 
-def request(scenario: Scenario, *, run: int, alias: str) -> Request:
-    """The streamed request of one run: fixed length, no prompt cache, all sampling explicit."""
+def request(scenario: Scenario, *, run: int, alias: str, filling: Sequence[int] = ()) -> Request:
+    """The streamed request of one run: fixed length, no prompt cache, all sampling explicit.
+
+    `filling` are the token ids that a filled scenario begins with; it has no other prompt.
+    """
     body = {
         "model": alias,
         "stream": True,
@@ -120,8 +124,12 @@ def request(scenario: Scenario, *, run: int, alias: str) -> Request:
             return Request(
                 "/completion", body | {"prompt": scenario.prompt, "n_predict": scenario.tokens}
             )
+        case "filled":
+            return Request(
+                "/completion", body | {"prompt": list(filling), "n_predict": scenario.tokens}
+            )
         case other:
             raise UsageError(
                 f"scenario {scenario.name} asks for the unknown endpoint {other!r}",
-                advice="Use chat or completion.",
+                advice="Use chat, completion or filled.",
             )

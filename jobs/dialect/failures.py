@@ -169,6 +169,12 @@ MEMORY = (
         "Lower the context or the micro-batch; memory ran out after the start.",
     ),
     rule(
+        "token_range",
+        r"vector::_M_range_check: __n \(which is \d{7,}\)",
+        ENGINE,
+        "The engine took a number that is no token for one; report the log to its maintainers.",
+    ),
+    rule(
         "oom_hidden",
         r"vector::_M_range_check",
         CONFIGURATION,

@@ -154,6 +154,9 @@ def _faults(read: _Read, *, scenario: Scenario, alias: str) -> Iterator[tuple[Va
         yield Validity.BROKEN_OUTPUT, broken
     if read.predicted_n is not None and read.predicted_n < scenario.tokens:
         yield Validity.TOO_SHORT, f"{read.predicted_n} of {scenario.tokens} tokens"
+    depth = (read.prompt_n or 0) + (read.cache_n or 0)
+    if scenario.filled_tokens and depth < scenario.filled_tokens:
+        yield Validity.CONFIG_MISMATCH, f"{depth} of {scenario.filled_tokens} tokens filled"
     if read.cache_n:
         yield Validity.CACHED, f"{read.cache_n} prompt tokens came from the cache"
 

@@ -10,6 +10,9 @@ from jobs.dialect import wire
 from jobs.model import BootFacts, Effective, Validity
 
 CONTEXT_STEP = 256  # servers round an allocated context up to this many tokens
+NORMAL_SPLITS = 2
+"""Of a graph whose layers are all on the card: one for the embedding on the host, one for the rest.
+More of them mean that an operation has no kernel there."""
 SPECULATION_OFF = frozenset({"spec_off_multimodal", "spec_off_context"})
 
 
@@ -63,6 +66,9 @@ def shortfall(asked: Asked, effective: Effective, facts: BootFacts) -> tuple[Val
     offloaded, total = facts.offloaded_layers, facts.total_layers
     if offloaded is not None and total is not None and offloaded < min(total, asked.gpu_layers):
         return Validity.PARTIAL_OFFLOAD, f"{offloaded}/{total} layers on the GPU"
+    splits = facts.graph_splits
+    if asked.gpu_layers and offloaded == total and splits is not None and splits > NORMAL_SPLITS:
+        return Validity.PARTIAL_OFFLOAD, f"{splits} graph splits: part of the graph ran elsewhere"
     if asked.speculation and (
         effective.speculative is False or SPECULATION_OFF & set(facts.warnings)
     ):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from jobs.errors import JobFailure
+from jobs.errors import JobFailure, did_you_mean
 from jobs.model import (
     Arrival,
     Blame,
@@ -53,6 +53,8 @@ class Launch:
     intent: Mapping[str, str | int] = field(default_factory=dict)
     flags: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
+    drafter_path: str = ""
+    projector_path: str = ""
 
 
 @dataclass(frozen=True)
@@ -86,17 +88,34 @@ def unsupported(what: str, *, advice: str) -> JobFailure:
 
 @dataclass(frozen=True)
 class Intents:
-    """A launch's intents in checked form; what is not asked is explicit all the same."""
+    """A launch's intents in checked form; what is not asked is explicit all the same.
+
+    `speculation` is empty where nothing drafts, else a word of SPECULATIONS.
+    """
 
     batch: int
     ubatch: int
     kv: str
     flash_attention: str
+    speculation: str = ""
 
 
 DEFAULT_BATCH = 2048
 DEFAULT_UBATCH = 512
 NOTHING = frozenset({"none", "off", "no", "0", ""})
+DRAFT = "draft"
+SPECULATIONS: Mapping[str, tuple[str, ...]] = {
+    DRAFT: ("draft-simple", "draft"),
+    "dflash": ("draft-dflash", "dflash"),
+    "dspark": ("draft-dspark", "dspark"),
+    "eagle3": ("draft-eagle3", "eagle3"),
+    "mtp": ("draft-mtp", "mtp", "nextn"),
+    "ngram": ("ngram-simple", "ngram-cache"),
+}
+"""Our word for each kind of speculation, and what builds of different age call it."""
+
+NEEDS_DRAFTER = frozenset({DRAFT, "dflash", "dspark", "eagle3"})
+"""The others draft from heads inside the target, or from the text itself."""
 
 
 def intents(launch: Launch) -> Intents:
@@ -123,18 +142,42 @@ def intents(launch: Launch) -> Intents:
         )
     if not isinstance(kv, str) or not re.fullmatch(r"[a-z0-9_]{1,32}", kv):
         raise unsupported(f"intent kv = {kv!r}", advice="Name a cache type such as q8_0.")
-    for name in ("speculation", "vision"):
-        value = intent.pop(name, "none")
-        if str(value) not in NOTHING:
-            raise unsupported(
-                f"intent {name} = {value!r}", advice=f"This release measures without {name} only."
-            )
+    speculation = _speculation(intent.pop("speculation", None), launch)
+    vision = str(intent.pop("vision", "none"))
+    if (vision not in NOTHING) != bool(launch.projector_path):
+        raise unsupported(
+            f"intent vision = {vision!r} "
+            + ("beside" if launch.projector_path else "without")
+            + " a projector",
+            advice="Name the mmproj file and ask for vision, or neither.",
+        )
     if intent:
         raise unsupported(
             f"intent {min(intent)!r}",
             advice="Known: batch, context, flash_attention, kv, speculation, ubatch, vision.",
         )
-    return Intents(int(batch), int(ubatch), kv, str(flash_attention))
+    return Intents(int(batch), int(ubatch), kv, str(flash_attention), speculation)
+
+
+def _speculation(asked: str | int | None, launch: Launch) -> str:
+    """What drafts; a drafter that nobody says more of drafts plainly."""
+    word = str(asked) if asked is not None else DRAFT if launch.drafter_path else ""
+    if word in NOTHING:
+        if launch.drafter_path:
+            raise unsupported(
+                "a drafter beside intent speculation = 'none'",
+                advice="Leave the drafter out, or say how it drafts.",
+            )
+        return ""
+    if word not in SPECULATIONS:
+        raise unsupported(
+            f"intent speculation = {word[:80]!r}", advice=did_you_mean(word, SPECULATIONS)
+        )
+    if word in NEEDS_DRAFTER and not launch.drafter_path:
+        raise unsupported(
+            f"intent speculation = {word} without a drafter", advice="Name a drafter in the stack."
+        )
+    return word
 
 
 def layout(launch: Launch) -> Layout:
@@ -187,7 +230,9 @@ class Engine(Protocol):
     ) -> Effective:
         """Settings the running server admits to."""
 
-    def request(self, scenario: Scenario, *, run: int, alias: str) -> Request:
+    def request(
+        self, scenario: Scenario, *, run: int, alias: str, filling: Sequence[int] = ()
+    ) -> Request:
         """The body of one run with every sampling field explicit."""
 
     def measure(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from jobs.dialect import asking, failures, helptext, logs, measuring, memory_log, settings
-from jobs.engines.base import BuildPlaces, Launch, intents, unsupported
+from jobs.engines.base import DRAFT, SPECULATIONS, BuildPlaces, Launch, intents, unsupported
 from jobs.model import BuildTarget, FailureRule, Flags, Revision, Step
 
 request = asking.request
@@ -107,6 +107,14 @@ OURS = frozenset(
         *(
             "--list-devices",
             "--completion-bash",
+            "-md",
+            "--model-draft",
+            "--spec-draft-model",
+        ),
+        *(
+            "--spec-type",
+            "-mm",
+            "--mmproj",
         ),
     )
 )
@@ -117,6 +125,7 @@ FIXED = (
     (("--reasoning",), "off"),
     (("--reasoning-loop-guard",), "off"),
 )
+DRAFT_LAYERS = ("--gpu-layers-draft", "--n-gpu-layers-draft", "--spec-draft-ngl", "-ngld")
 SWITCHES = (("--slots",), ("--no-webui", "--no-ui"), ("--offline",))
 
 
@@ -197,6 +206,8 @@ def launch(launch: Launch, flags: Flags) -> Step:
             *_needed(flags, ("--batch-size", "-b"), str(asked.batch), "batch"),
             *_needed(flags, ("--ubatch-size", "-ub"), str(asked.ubatch), "ubatch"),
             *_gpu_layers(launch, flags),
+            *_drafting(launch, flags, asked.speculation),
+            *_projecting(launch, flags),
             *_needed(flags, ("--cache-type-k", "-ctk"), asked.kv, "kv"),
             *_needed(flags, ("--cache-type-v", "-ctv"), asked.kv, "kv"),
             *_offered(flags, ("--flash-attn", "-fa"), asked.flash_attention),
@@ -236,6 +247,31 @@ def _gpu_layers(launch: Launch, flags: Flags) -> tuple[str, ...]:
     if launch.gpu_layers:
         return _needed(flags, names, str(launch.gpu_layers), "gpu_layers")
     return _offered(flags, names, "0")
+
+
+def _drafting(launch: Launch, flags: Flags, speculation: str) -> Iterator[str]:
+    """How this build is told to draft; before there were kinds, naming a drafter was enough."""
+    if not speculation:
+        return
+    if launch.drafter_path:
+        names = ("--model-draft", "--spec-draft-model", "-md")
+        yield from _needed(flags, names, launch.drafter_path, "speculation")
+        yield from _offered(flags, DRAFT_LAYERS, str(launch.gpu_layers))
+    offered = flags.choices.get("--spec-type", ())
+    word = next((each for each in SPECULATIONS[speculation] if each in offered), None)
+    if word is not None:
+        yield from ("--spec-type", word)
+    elif speculation != DRAFT:
+        raise unsupported(
+            f"intent speculation = {speculation} on this build",
+            advice=f"This build has {', '.join(offered) or 'no kinds of speculation'}.",
+        )
+
+
+def _projecting(launch: Launch, flags: Flags) -> tuple[str, ...]:
+    if not launch.projector_path:
+        return ()
+    return _needed(flags, ("--mmproj", "-mm"), launch.projector_path, "vision")
 
 
 def _load_mode(flags: Flags) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from jobs.dialect import asking, failures, logs, measuring, memory_log, settings
-from jobs.engines.base import BuildPlaces, Launch, intents, unsupported
+from jobs.engines.base import SPECULATIONS, BuildPlaces, Launch, intents, unsupported
 from jobs.model import Blame, BuildTarget, FailureRule, Flags, Revision, Step
 
 request = asking.request
@@ -151,6 +151,11 @@ def launch(launch: Launch, flags: Flags) -> Step:
         "kv": asked.kv,
         "flash_attention": asked.flash_attention,
     }
+    if asked.speculation:
+        wanted["speculation"] = " ".join(SPECULATIONS[asked.speculation])
+        wanted["drafter"] = launch.drafter_path
+    if launch.projector_path:
+        wanted["projector"] = launch.projector_path
     return Step(
         "serve",
         _command(launch.artifact, launch.launcher, wanted),

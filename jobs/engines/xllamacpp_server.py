@@ -14,6 +14,7 @@ KNOWN = frozenset(
     (
         *("host", "model", "alias", "context", "threads", "batch", "ubatch"),
         *("gpu_layers", "kv", "flash_attention", "describe"),
+        *("speculation", "drafter", "projector"),
     )
 )
 CONTAINERS = (list, set, tuple)
@@ -107,6 +108,30 @@ def apply(params: Any, wanted: dict[str, Any]) -> None:
         put(params, "verbosity", TELLS_MEMORY)
 
 
+def draft(module: Any, params: Any, wanted: dict[str, Any]) -> None:
+    """Let the drafter draft, in the first of the wanted ways that this release knows."""
+    speculative: Any = getattr(params, "speculative", None)
+    kinds = getattr(getattr(module, "common_speculative_type", None), "__members__", {})
+    for word in wanted["speculation"].split():
+        name = "COMMON_SPECULATIVE_TYPE_" + word.upper().replace("-", "_")
+        if name in kinds and hasattr(speculative, "types"):
+            speculative.types = [kinds[name]]
+            break
+    else:
+        raise Refused(f"this release of xllamacpp has no speculation {wanted['speculation']}")
+    if wanted.get("drafter"):
+        own: Any = getattr(speculative, "draft", None)
+        model = getattr(own, "mparams", None)
+        if model is None:
+            raise Refused("this release of xllamacpp has no setting draft.mparams")
+        model.path = wanted["drafter"]
+        own.mparams = model
+        put(own, "n_gpu_layers", wanted["gpu_layers"])
+        for pool in ("cpuparams", "cpuparams_batch"):
+            if hasattr(own, pool):
+                put(getattr(own, pool), "n_threads", wanted["threads"])
+
+
 def main(arguments: list[str]) -> int:
     """0 after a description, 2 for a wrong argument, 3 for what this release cannot do."""
     try:
@@ -125,6 +150,10 @@ def main(arguments: list[str]) -> int:
     params = xllamacpp.CommonParams()
     try:
         apply(params, wanted)
+        if wanted.get("speculation"):
+            draft(xllamacpp, params, wanted)
+        if wanted.get("projector"):
+            params.mmproj.path = wanted["projector"]
     except Refused as refusal:
         say(f"error: {refusal}")
         return 3

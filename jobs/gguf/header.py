@@ -73,8 +73,9 @@ class Header:
     """What was read of one file's header.
 
     `tensors` and `data_offset` are None where reading stopped before the end of the tensor table;
-    `complete` says that all of the header was read. Text is as the file has it: show it to people
-    through `jobs.terminal.printable` only.
+    `complete` says that all of the header was read; `keys_end` and `table_end` are the first bytes
+    behind the keys and behind the tensor table, where reading came so far. Text is as the file has
+    it: show it to people through `jobs.terminal.printable` only.
     """
 
     version: int
@@ -86,6 +87,8 @@ class Header:
     size_bytes: int | None
     bytes_read: int
     requests: int
+    keys_end: int | None = None
+    table_end: int | None = None
 
     @property
     def has_all_keys(self) -> bool:

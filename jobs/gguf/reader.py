@@ -78,14 +78,18 @@ class _Reader:
         version, tensor_count, kv_count = self._start()
         tensors: tuple[Tensor, ...] | None = None
         data_offset: int | None = None
+        keys_end: int | None = None
+        table_end: int | None = None
         try:
             for _ in range(kv_count):
                 self._check()
                 self._pair()
+            keys_end = self._window.position
             if self._depth is Depth.FACTS:
                 self._window.may_fetch = False
             tensors = self._tensors(tensor_count)
-            data_offset = data_start(self._keys, self._window.position)
+            table_end = self._window.position
+            data_offset = data_start(self._keys, table_end)
             verify_layout(tensors, data_offset, self._window.size_bytes)
         except NoMore:
             pass
@@ -99,6 +103,8 @@ class _Reader:
             size_bytes=self._window.size_bytes,
             bytes_read=self._window.bytes_read,
             requests=self._window.requests,
+            keys_end=keys_end,
+            table_end=table_end,
         )
 
     def _start(self) -> tuple[int, int, int]:

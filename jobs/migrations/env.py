@@ -5,7 +5,7 @@ from __future__ import annotations
 from alembic import context
 from sqlmodel import SQLModel
 
-from jobs import sightings, tables  # noqa: F401  (they fill the metadata)
+from jobs import negative_tables, rig_tables, sightings, tables  # noqa: F401  (they fill the metadata)
 from jobs.db import connect
 
 MIGRATION_LOCK = 7_346_110_482  # any number, the same for every process of forkscout

@@ -143,8 +143,8 @@ def _entries(session: Session, chosen: ColumnElement[bool]) -> tuple[Entry, ...]
             peak_memory_bytes=row.peak_memory_bytes,
             boots_used=row.boots_used,
             runs_used=row.runs_used,
-            validity=Validity(row.validity),
-            validity_reason=row.validity_reason,
+            validity=_shown_validity(row),
+            validity_reason=row.doubt or row.validity_reason,
             sandbox=row.sandbox,
             measured_at=row.created_at,
             verdict=verdicts.get(row.id or 0),
@@ -154,6 +154,12 @@ def _entries(session: Session, chosen: ColumnElement[bool]) -> tuple[Entry, ...]
         )
         for row, revision, model_file, rig in found
     )
+
+
+def _shown_validity(row: ResultRow) -> Validity:
+    """What is stored stays; a number that was `ok` on a rig in doubt is shown as doubtful."""
+    found = Validity(row.validity)
+    return Validity.DOUBTFUL if row.doubt and found is Validity.OK else found
 
 
 def _runs(

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col, func, select
 
 from jobs.errors import UsageError, did_you_mean
 from jobs.hub_weights import HubWeight
 from jobs.tables import EngineRow, EventRow, ModelFileRow, RevisionRow, RigRow, StackRow
+from jobs.terminal import sound
 
 Row = TypeVar("Row", EngineRow, ModelFileRow, RigRow, StackRow)
 
@@ -37,8 +38,7 @@ def is_watched(session: Session, engine_id: int | None) -> bool:
 
 def engine_named(session: Session, name: str) -> EngineRow:
     """The engine of that name, retired or not."""
-    sound = name.encode("utf-8", "replace").decode("utf-8")  # an argument may hold half a character
-    return _named(session, EngineRow, "engine", sound)
+    return _named(session, EngineRow, "engine", name)
 
 
 def lock_engine(session: Session, engine_id: int) -> EngineRow:
@@ -81,6 +81,21 @@ def revision_named(session: Session, engine: EngineRow, text: str) -> RevisionRo
             listed_by="forkscout events --kind release",
         ),
     )
+
+
+def order_key_after(session: Session, engine_id: int, claimed: datetime, now: datetime) -> str:
+    """Where a commit stands that a watched branch moved to now: after all that was seen before.
+
+    The date that it claims is a stranger's word: taken where it lies between that and now.
+    """
+    query = select(func.max(RevisionRow.order_key)).where(
+        RevisionRow.engine_id == engine_id, col(RevisionRow.committed_at).is_not(None)
+    )
+    newest = session.exec(query).one()
+    at = min(claimed, now)
+    if newest:
+        at = max(at, datetime.fromisoformat(newest) + timedelta(microseconds=1))
+    return at.isoformat()
 
 
 def add_revision(
@@ -151,17 +166,33 @@ def plan_again(
     replaces: str | None,
     now: datetime,
 ) -> None:
-    """Let planning act once more on an event of this engine that was told by one of these keys.
+    """Let planning act for this engine on an event that was told by one of these keys.
 
-    A head that came back is told once, and is again what has to be measured.
+    A head that came back is told once, and is again what has to be measured; a push that another
+    engine of the repository told is measured for each that watches the branch.
     """
-    query = select(EventRow).where(col(EventRow.key).in_(keys), EventRow.engine_id == engine_id)
-    row = session.exec(query.limit(1)).first()
+    query = select(EventRow).where(col(EventRow.key).in_(keys)).with_for_update()
+    row = session.exec(query.order_by(col(EventRow.id)).limit(1)).first()
     if row is None:
         return
-    row.revision_id, row.planned = revision_id, False
-    row.payload = {**row.payload, "replaces": replaces, "again_at": now.isoformat()}
+    asks = {each["engine_id"]: each for each in asked_by(row)} if not row.planned else {}
+    asks[engine_id] = {"engine_id": engine_id, "revision_id": revision_id, "replaces": replaces}
+    if row.engine_id == engine_id:
+        row.revision_id = revision_id
+        row.payload = {**row.payload, "replaces": replaces}
+    row.payload = {**row.payload, "asks": list(asks.values()), "again_at": now.isoformat()}
+    row.planned = False
     session.add(row)
+
+
+def asked_by(event: EventRow) -> list[dict[str, Any]]:
+    """For which engines an event is to be planned, with revision and replaced head of each."""
+    own = {
+        "engine_id": event.engine_id,
+        "revision_id": event.revision_id,
+        "replaces": event.payload.get("replaces"),
+    }
+    return list(event.payload.get("asks") or [own])
 
 
 def is_told(session: Session, keys: Collection[str]) -> bool:
@@ -314,6 +345,7 @@ def _upsert(
 
 
 def _named(session: Session, table: type[Row], kind: str, name: str) -> Row:
+    name = sound(name)
     row = session.exec(select(table).where(table.name == name)).first()
     if row is None:
         raise _unknown(session, kind, name, col(table.name))

@@ -71,10 +71,11 @@ def watched(session: Session) -> tuple[ShownFork, ...]:
     places = repositories_of_engines(session)
     rows = [row for row in session.exec(select(EngineRow)) if row.id in places]
     kept = standings(session)
+    released = forks.latest_releases(session)
     named = {row.name for row in rows}
     parents = {row.name: _parent(row, kept.get(places[row.id or 0].id or 0), named) for row in rows}
     shown = {
-        row.name: _fork(row, places[row.id or 0], kept, parents)
+        row.name: _fork(row, places[row.id or 0], kept, parents, released)
         for row in sorted(rows, key=lambda row: row.name)
     }
     return tuple(shown[name] for name in elders_first(parents))
@@ -121,7 +122,7 @@ def fork(session: Session, repository_id: int) -> ForkDetail | None:
         events_total=session.exec(select(func.count()).select_from(EventRow).where(mine)).one(),
         revisions=tuple(revisions[:MOST_REVISIONS]),
         revisions_total=len(revisions),
-        issues=_issues(session, forks.linked_issues(session, shown.full_name)),
+        issues=_issues(session, forks.issues_linked_to(session, row.github_id, shown.full_name)),
     )
 
 
@@ -156,6 +157,7 @@ def _fork(
     place: RepositoryRow,
     kept: Mapping[int, StandingRow],
     parents: Mapping[str, str | None],
+    released: Mapping[int, str],
 ) -> ShownFork:
     standing = kept.get(place.id or 0)
     return ShownFork(
@@ -174,6 +176,7 @@ def _fork(
         last_seen_at=place.last_seen_at,
         standing=_standing(standing) if standing and standing.descent else None,
         score=_score(place),
+        latest_release=released.get(place.github_id or 0, ""),
     )
 
 
@@ -193,6 +196,7 @@ def _standing(row: StandingRow) -> Standing:
         branch=row.branch,
         head=row.head,
         worked_out_at=row.worked_out_at,
+        committed_at=_moment(descent.get("committed_at")),
         from_upstream=_distance(descent.get("from_upstream")),
         from_parent=_distance(descent.get("from_parent")),
         own_patches=descent.get("own_patches", 0),
@@ -230,20 +234,28 @@ def _sync(stored: Mapping[str, Any] | None) -> ShownSync | None:
     return ShownSync(**{**stored, **moments})
 
 
+def _moment(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
+
+
 def _issues(session: Session, rows: Iterable[LinkedIssueRow]) -> tuple[ShownIssue, ...]:
+    """Under the name that a repository has now: its old one may be somebody else's."""
+    rows = list(rows)
     blocked = {
         row.full_name.lower() for row in forks.repositories(session, states=(forks.BLOCKED,))
     }
+    places = forks.known_ids(session, {int(row.facts.get("repo_id") or 0) for row in rows})
+    names = {number: place.full_name for number, place in places.items()}
     return tuple(
         ShownIssue(
-            full_name=row.full_name,
+            full_name=(name := names.get(int(row.facts.get("repo_id") or 0), row.full_name)),
             number=row.number,
             kind=row.kind,
             state=row.state,
             title=row.title,
             note=row.note,
             moved_at=row.moved_at,
-            repository_state=forks.BLOCKED if row.full_name.lower() in blocked else forks.KNOWN,
+            repository_state=forks.BLOCKED if name.lower() in blocked else forks.KNOWN,
         )
         for row in rows
     )

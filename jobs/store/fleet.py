@@ -12,6 +12,10 @@ from sqlmodel import Session, col, select
 from jobs.store.catalog import ensure_rig
 from jobs.tables import RigRow, SlotRow, WorkerRow
 
+HEARD_EVERY = timedelta(seconds=30)
+CANARY_AFTER = timedelta(minutes=5)
+"""An idle worker hears a doorbell at least so often; two that it missed are an alarm."""
+
 
 def greet(session: Session, worker: WorkerRow) -> None:
     """A worker says that it is there, anew after each start."""
@@ -39,6 +43,24 @@ def say_sandbox(session: Session, name: str, sandbox: str) -> None:
     row = session.get(WorkerRow, name)
     if row is not None:
         row.sandbox = sandbox
+        session.add(row)
+
+
+def say_trouble(session: Session, name: str, trouble: str, advice: str = "") -> bool:
+    """What keeps this worker from a bench, empty for nothing; whether that is news."""
+    row = session.get(WorkerRow, name)
+    if row is None or row.trouble == trouble:
+        return False
+    row.trouble, row.advice = trouble, advice
+    session.add(row)
+    return True
+
+
+def has_heard(session: Session, name: str, now: datetime) -> None:
+    """A worker says that its doorbell reached it; written at most once in `HEARD_EVERY`."""
+    row = session.get(WorkerRow, name)
+    if row is not None and (row.heard_at is None or now - row.heard_at >= HEARD_EVERY):
+        row.heard_at = now
         session.add(row)
 
 

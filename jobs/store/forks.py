@@ -8,12 +8,15 @@ from datetime import datetime
 from sqlmodel import Session, col, func, or_, select, update
 
 from jobs.sightings import LinkedIssueRow, RepositoryRow
+from jobs.store import source_states
 from jobs.tables import EventRow
 
 KNOWN, GONE, BLOCKED = "known", "gone", "blocked"
 AWAY = {GONE: "is gone from GitHub", BLOCKED: "is blocked by GitHub: nobody sees it there"}
 SCORE = "rank"
 """Where the facts of a repository keep its score: score, reasons, shut_out, worked_out_at."""
+RELEASES = "github_releases:"
+"""Under what is remembered of a look at a repository's releases."""
 IS_FORK = col(RepositoryRow.parent_github_id).is_not(None)
 DEEPEST = 20
 """No network is that deep; a ring of parents ends here."""
@@ -119,10 +122,10 @@ def known_ids(session: Session, github_ids: Collection[int]) -> dict[int, Reposi
 
 
 def mark_seen(session: Session, github_ids: Collection[int], now: datetime) -> None:
-    """Those repositories were on a page that is whole."""
+    """Those repositories were on a page that is whole; a blocked one is seen on its own page."""
     session.exec(
         update(RepositoryRow)
-        .where(col(RepositoryRow.github_id).in_(github_ids))
+        .where(col(RepositoryRow.github_id).in_(github_ids), col(RepositoryRow.state) != BLOCKED)
         .values(last_seen_at=now)
     )
 
@@ -141,14 +144,37 @@ def unseen_forks(
     ).all()
 
 
-def linked_issues(session: Session, full_name: str | None = None) -> list[LinkedIssueRow]:
-    """Issues and pull requests somebody wants to hear about, of one repository where asked."""
+def latest_releases(session: Session) -> dict[int, str]:
+    """The latest finished release of each repository whose releases are looked at, by number."""
+    found = source_states.source_states(session, RELEASES)
+    return {
+        int(key.removeprefix(RELEASES)): str(row.cursor["latest"])
+        for key, row in found.items()
+        if row.cursor.get("latest")
+    }
+
+
+def linked_issues(session: Session) -> list[LinkedIssueRow]:
+    """Issues and pull requests somebody wants to hear about."""
     query = select(LinkedIssueRow).order_by(
         col(LinkedIssueRow.full_name), col(LinkedIssueRow.number)
     )
-    if full_name is not None:
-        query = query.where(LinkedIssueRow.full_name == full_name)
     return list(session.exec(query))
+
+
+def issues_linked_to(
+    session: Session, github_id: int | None, full_name: str
+) -> list[LinkedIssueRow]:
+    """Those of one repository: by its number, or by its name while a link is bound to none."""
+    return [
+        row
+        for row in linked_issues(session)
+        if (
+            row.facts.get("repo_id") == github_id
+            if row.facts.get("repo_id")
+            else row.full_name.lower() == full_name.lower()
+        )
+    ]
 
 
 def linked_issue(session: Session, full_name: str, number: int) -> LinkedIssueRow | None:

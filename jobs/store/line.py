@@ -16,6 +16,7 @@ from jobs.columns import UtcDateTime
 from jobs.model import Lane, State
 from jobs.store import usage
 from jobs.store.pauses import is_paused, paused_queues
+from jobs.store.rigs import is_quarantined
 from jobs.tables import BLOCKED, HELD, IN_LINE, PUT_OFF, JobRow
 
 STANDS = text(IN_LINE)
@@ -26,7 +27,7 @@ SERVED = (col(JobRow.lane), col(JobRow.turn_at), col(JobRow.id))
 MOST_STEP_IN = 500
 """How many step in at once."""
 
-UNSHARED = frozenset({int(Lane.CONFIRM)})
+UNSHARED = frozenset({int(Lane.HEALTH), int(Lane.CONFIRM)})
 """Lanes where nobody is passed over: what a confirmation found out late is worth nothing."""
 
 
@@ -53,15 +54,23 @@ def queues_in_line(session: Session) -> list[str]:
 
 
 def due_in(session: Session, queue: str, now: datetime, *, most: int) -> int:
-    """How many due jobs nobody holds in one queue, counted up to `most`."""
-    counted = 0
+    """How many due jobs nobody holds and a lease may take in one queue, counted up to `most`."""
+    counted, served = 0, _served_lanes(session, queue)
     for stands_so, order in ((STANDS, SERVED), (WAITS_FOR_ITS_TIME, (col(JobRow.due_at),))):
         due = select(JobRow.id).where(stands_so, JobRow.queue == queue, col(JobRow.due_at) <= now)
+        due = due.where(*served)
         limited = due.order_by(*order).limit(most - counted).subquery()
         counted += session.exec(select(func.count()).select_from(limited)).one()
         if counted >= most:
             break
     return counted
+
+
+def oldest_due(session: Session, queue: str, now: datetime) -> datetime | None:
+    """Since when the job that waits longest could have been taken; None where none could."""
+    served = _served_lanes(session, queue)
+    due = select(func.min(JobRow.due_at)).where(STANDS, JobRow.queue == queue, *served)
+    return session.exec(due.where(col(JobRow.due_at) <= now)).one()
 
 
 def due_queues(session: Session, now: datetime, *, most: int) -> dict[str, int]:
@@ -85,6 +94,11 @@ def step_in(session: Session, queue: str, now: datetime) -> None:
         session.execute(stand.execution_options(synchronize_session=False))
 
 
+def _served_lanes(session: Session, queue: str) -> tuple[ColumnElement[bool], ...]:
+    """Of a quarantined rig only health jobs are served; they stand before all others."""
+    return (col(JobRow.lane) <= int(Lane.HEALTH),) if is_quarantined(session, queue) else ()
+
+
 def _served_next(queue: str, now: datetime, *where: ColumnElement[bool]) -> SelectOfScalar[JobRow]:
     lasts = col(JobRow.expires_at).is_(None) | (col(JobRow.expires_at) > now)
     return (
@@ -105,7 +119,8 @@ def take_first(session: Session, queue: str, now: datetime, *, share: float) -> 
     asked first: it is a handful of rows, and mostly says that nobody used too much.
     """
     step_in(session, queue, now)
-    first = session.exec(_served_next(queue, now)).first()
+    lanes = _served_lanes(session, queue)
+    first = session.exec(_served_next(queue, now, *lanes)).first()
     if first is None or share >= 1 or first.lane in UNSHARED:
         return first
     return _let_past(session, first, now, share=share) or first

@@ -101,13 +101,18 @@ def _names(session: Session) -> list[str]:
 
 
 def heard(session: Session) -> Heard:
-    """What the newest boots said of their memory."""
+    """What the newest boots of targets that ran alone said of their memory."""
     query = (
         select(BootRow, ResultRow, RevisionRow, EngineRow)
         .join(ResultRow, col(BootRow.result_id) == col(ResultRow.id))
         .join(RevisionRow, col(ResultRow.revision_id) == col(RevisionRow.id))
         .join(EngineRow, col(ResultRow.engine_id) == col(EngineRow.id))
-        .where(col(BootRow.memory).is_not(None), col(BootRow.layout).is_not(None))
+        .where(
+            col(BootRow.memory).is_not(None),
+            col(BootRow.layout).is_not(None),
+            col(ResultRow.drafter_file_id).is_(None),
+            col(ResultRow.projector_file_id).is_(None),
+        )
         .order_by(col(BootRow.id).desc())
         .limit(MOST_BOOTS)
     )

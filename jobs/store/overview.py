@@ -12,7 +12,7 @@ from sqlmodel import Session, SQLModel, col, select
 from jobs.lifecycle import LIVE
 from jobs.model import Kind
 from jobs.sightings import RepositoryRow
-from jobs.store import line, pauses
+from jobs.store import line, pauses, rigs
 from jobs.store.board import newest_entries
 from jobs.store.expectations import Expectations
 from jobs.store.refs import repositories_of_engines
@@ -23,6 +23,7 @@ from jobs.store.shown import (
     ShownEvent,
     ShownJob,
     ShownPause,
+    ShownQuarantine,
     ShownRevision,
     ShownWorker,
 )
@@ -78,6 +79,10 @@ def queue(session: Session, *, now: datetime, waiting: int = 200, ended: int = 2
         pauses=tuple(
             ShownPause(row.queue, row.reason, row.since, row.until)
             for row in pauses.pauses(session, now).values()
+        ),
+        quarantines=tuple(
+            ShownQuarantine(row.rig, row.why, row.since)
+            for row in rigs.quarantines(session).values()
         ),
         outlook=outlook(session),
     )

@@ -12,7 +12,7 @@ from sqlmodel import Session, col, select
 
 from jobs import lifecycle, planner
 from jobs.model import Lane, State
-from jobs.store import line, pauses, usage, work
+from jobs.store import fleet, line, pauses, rigs, usage, work
 from jobs.store.expectations import SILENT, Expectations
 from jobs.store.needs import dependents_of, needs_of
 from jobs.store.shown import ShownJob
@@ -170,6 +170,20 @@ def _waits(
         found.append(
             Wait("paused", f"{row.queue} is paused since {_at(paused.since)}{end}{reason}")
         )
+    if row.lane > Lane.HEALTH and rigs.is_quarantined(session, row.queue):
+        shut = rigs.quarantines(session)[rigs.rig_of(row.queue)]
+        found.append(
+            Wait(
+                "quarantined",
+                f"{shut.rig} is quarantined since {_at(shut.since)} and runs health jobs alone: "
+                f"{shut.why}",
+            )
+        )
+    found += [
+        Wait("held", f"{worker.name} takes no bench: {worker.trouble}; {worker.advice}")
+        for worker in fleet.workers(session)
+        if worker.queue == row.queue and worker.trouble
+    ]
     if not _served(session, row.queue, now):
         found.append(
             Wait("unserved", f"no worker serves {row.queue} now; `forkscout up` starts it")

@@ -35,6 +35,8 @@ class Finished:
     boots: Sequence[Boot]
     command: Mapping[str, Any] = field(default_factory=dict)
     environment: Mapping[str, Any] = field(default_factory=dict)
+    drafter_file_id: int | None = None
+    projector_file_id: int | None = None
 
 
 def build_with_identity(session: Session, identity: str) -> BuildRow | None:
@@ -53,6 +55,14 @@ def record_build(session: Session, row: BuildRow) -> BuildRow:
     session.add(row)
     session.flush()
     return row
+
+
+def build_of_artifact(session: Session, revision_id: int, artifact: str) -> BuildRow | None:
+    """A build of this revision whose artifact is exactly that."""
+    query = select(BuildRow).where(
+        BuildRow.revision_id == revision_id, BuildRow.artifact == artifact
+    )
+    return session.exec(query.order_by(col(BuildRow.id)).limit(1)).first()
 
 
 def lose_build(session: Session, identity: str) -> None:
@@ -97,7 +107,9 @@ def _record_boot(session: Session, result_id: int, boot: Boot, now: datetime) ->
     session.add(row)
     session.flush()
     for measurement in boot.measurements:
-        session.add(SampleRow(boot_id=cast(int, row.id), **asdict(measurement)))
+        values = asdict(measurement)
+        del values["scenario"]  # a stored result is about one
+        session.add(SampleRow(boot_id=cast(int, row.id), **values))
     session.flush()
 
 
@@ -139,27 +151,34 @@ def revision_label(session: Session, row: ResultRow) -> str:
 
 
 def cell_history(session: Session, cell: str) -> Sequence[ResultRow]:
-    """The `ok` results of a cell, oldest first."""
+    """The `ok` results of a cell that nobody doubts, oldest first."""
     query = (
         select(ResultRow)
         .where(ResultRow.cell == cell, ResultRow.validity == Validity.OK.value)
+        .where(ResultRow.doubt == "")
         .order_by(col(ResultRow.id))
     )
     return session.exec(query).all()
 
 
+NOWHERE = ("", 0)
+
+
 def baseline_for(
     session: Session, revision: RevisionRow, history: Sequence[ResultRow]
 ) -> ResultRow | None:
-    """The newest `ok` result of the closest older revision; else of the same revision."""
+    """The newest `ok` result of the closest older revision; else of the same revision.
+
+    Of two that claim the same moment the one seen first is older.
+    """
     orders = {
-        row.id: row.order_key
+        row.id: (row.order_key, cast(int, row.id))
         for row in session.exec(
             select(RevisionRow).where(RevisionRow.engine_id == revision.engine_id)
         ).all()
     }
-    mine = orders.get(revision.id, "")
-    older = [row for row in history if orders.get(row.revision_id, "") < mine]
+    mine = orders.get(revision.id, NOWHERE)
+    older = [row for row in history if orders.get(row.revision_id, NOWHERE) < mine]
     if older:
         return max(older, key=lambda row: (orders[row.revision_id], row.id or 0))
     same = [row for row in history if row.revision_id == revision.id]

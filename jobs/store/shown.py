@@ -202,6 +202,15 @@ class ShownPause:
 
 
 @dataclass(frozen=True)
+class ShownQuarantine:
+    """A rig that runs health jobs alone; what else waits for it keeps its place."""
+
+    rig: str
+    why: str
+    since: datetime
+
+
+@dataclass(frozen=True)
 class Queue:
     """Live jobs in serving order, and what ended lately; a long line shows only its head."""
 
@@ -212,6 +221,7 @@ class Queue:
     ended: tuple[ShownJob, ...]
     workers: tuple[ShownWorker, ...]
     pauses: tuple[ShownPause, ...] = ()
+    quarantines: tuple[ShownQuarantine, ...] = ()
     blocked_total: int = 0
     outlook: Outlook = field(default_factory=Outlook)
 

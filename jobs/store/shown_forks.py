@@ -57,7 +57,10 @@ class Ability:
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a head stands in its chain, as it was worked out from git."""
+    """Where a head stands in its chain, as it was worked out from git.
+
+    `committed_at` is the committer's word; None in what an earlier release worked out.
+    """
 
     branch: str
     head: str
@@ -72,6 +75,7 @@ class Standing:
     absorbed: tuple[ShownAbsorbed, ...]
     abilities: tuple[Ability, ...]
     problem: str = ""
+    committed_at: datetime | None = None
 
     @property
     def short_head(self) -> str:
@@ -107,6 +111,7 @@ class ShownFork:
     last_seen_at: datetime
     standing: Standing | None
     score: ShownScore | None = None
+    latest_release: str = ""
 
 
 @dataclass(frozen=True)

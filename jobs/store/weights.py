@@ -11,6 +11,9 @@ from sqlmodel import Session, col, select
 from jobs.store.work import LIVE, take_turn
 from jobs.tables import JobRow, ModelFileRow, StackRow, StoredWeightRow
 
+FILES_OF_A_JOB = ("model_file_id", "drafter_file_id", "projector_file_id")
+"""Where a payload names the files that its job loads."""
+
 
 def digests_of(model: ModelFileRow) -> set[str]:
     """The digest a model file is known by, and those of its set's files."""
@@ -19,16 +22,19 @@ def digests_of(model: ModelFileRow) -> set[str]:
 
 def needed(session: Session) -> set[str]:
     """Digests that a queued, blocked, leased or running job needs."""
-    number = col(JobRow.payload)["model_file_id"].as_integer()
-    jobs = select(number).where(col(JobRow.state).in_(LIVE), number.is_not(None))
-    ids = set(session.exec(jobs))
+    ids: set[int] = set()
+    for name in FILES_OF_A_JOB:
+        number = col(JobRow.payload)[name].as_integer()
+        jobs = select(number).where(col(JobRow.state).in_(LIVE), number.is_not(None))
+        ids |= set(session.exec(jobs))
     models = session.exec(select(ModelFileRow).where(col(ModelFileRow.id).in_(ids)))
     return _digests(models)
 
 
 def asked_for(session: Session) -> set[str]:
     """Digests that a stack benches."""
-    names = set(session.exec(select(StackRow.target)))
+    stacks = session.exec(select(StackRow)).all()
+    names = {name for row in stacks for name in (row.target, row.drafter, row.mmproj) if name}
     models = session.exec(select(ModelFileRow).where(col(ModelFileRow.name).in_(names)))
     return _digests(models)
 

@@ -14,8 +14,8 @@ from scout.github.answers import Answer, Kind
 from scout.github.base import Happening, Repo, record
 from scout.github.desk import Desk, Held, Page
 from scout.github.governor import Tier
-from scout.github.keeping import Place, keep, miss, would_be_gone
-from scout.github.repository_facts import blocked, read_facts
+from scout.github.keeping import Place, block, keep, miss, would_be_gone
+from scout.github.repository_facts import read_facts
 
 MOST_ASKED = 50
 """So many own pages are asked for after one count; who is left waits for the next."""
@@ -51,9 +51,8 @@ def count_absent(
             news = [] if would_be_gone(row, now) else _missed(session, row, now)
         elif answer.kind is Kind.PAGE:
             news = _alive(session, row, answer, now)
-        elif answer.kind is Kind.BLOCKED and row.state != forks.BLOCKED:
-            row.state = forks.BLOCKED
-            news = [blocked(row.github_id or 0, row.full_name, answer.status, now)]
+        elif answer.kind is Kind.BLOCKED:
+            news = block(session, row, status=answer.status, now=now)
         else:
             news = _missed(session, row, now) if answer.kind is Kind.MISSING else []
         session.add(row)

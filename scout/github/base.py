@@ -23,7 +23,10 @@ TITLE_LINE = 300
 
 @dataclass(frozen=True)
 class Repo:
-    """A repository as a look needs it; `watched_since` is when we first saw it."""
+    """A repository as a look needs it; `watched_since` is when we first saw it.
+
+    `github_id` is 0 where GitHub never told its number.
+    """
 
     github_id: int
     full_name: str
@@ -34,7 +37,7 @@ class Repo:
 
     @classmethod
     def of(cls, row: RepositoryRow) -> Repo:
-        """The value of a row that has its numeric id."""
+        """The value of a row."""
         github_id = row.github_id or 0
         return cls(
             github_id=github_id,
@@ -86,7 +89,7 @@ def record(
     """Write the events that are new; those with a key already written are left out."""
     new = []
     for happening in happenings:
-        about = {"repo_id": repo.github_id, "full_name": repo.full_name} if repo else {}
+        about = {"repo_id": repo.github_id or None, "full_name": repo.full_name} if repo else {}
         row = catalog.add_event(
             session,
             key=happening.key,

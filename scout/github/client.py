@@ -6,6 +6,7 @@ import hashlib
 import re
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -41,6 +42,9 @@ _FAULTS = (
 """What the library and the network raise; a text that fits no header is a `ValueError`."""
 NO_PAGE_SIZE = 101
 """A count above 100 keeps github3 from adding a `per_page` of its own to what we ask."""
+
+
+NEVER_ASKED = "a page that was asked for in full is called unchanged"
 
 
 class BoundedAdapter(HTTPAdapter):
@@ -158,11 +162,14 @@ class Client:
             self.address(place), self._session, many=many, params=dict(params or {}), etag=etag
         )
         try:
-            return self._sorted(page, tuple(page))
+            answer = self._sorted(page, tuple(page))
         except _FAULTS as fault:
             cause = getattr(fault, "exception", fault)
             status = page.last_status or None
             return Answer(Kind.NOT_KNOWN, status, reason=f"{UNREADABLE} ({type(cause).__name__})")
+        if answer.kind is Kind.UNCHANGED and etag is None:
+            return replace(answer, kind=Kind.NOT_KNOWN, reason=NEVER_ASKED)
+        return answer
 
     def _sorted(self, page: _OnePage, items: tuple[Mapping[str, Any], ...]) -> Answer:
         response, now = page.last_response, self._now()

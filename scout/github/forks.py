@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from sqlmodel import Session
 
 from jobs.db import reading, writing
+from jobs.sightings import RepositoryRow
 from jobs.store import forks, source_states
 from scout.github.absent import ask_for_absent, count_absent
 from scout.github.answers import Answer, Kind
 from scout.github.base import Happening, Outcome, Repo, record, unanswered
+from scout.github.blocks import note_blocked
 from scout.github.desk import Desk, Held, Page
 from scout.github.governor import Pace, Tier
 from scout.github.keeping import Place, keep
 from scout.github.repository_facts import RepositoryFacts, read_facts
+from scout.github.walked import Census
 
 NEWEST, CENSUS = "github_forks", "github_census"
 NEWEST_PACE = Pace({Tier.CHAIN: 10, Tier.WATCHED: 10})
@@ -25,10 +27,6 @@ CENSUS_PACE = Pace(dict.fromkeys(Tier, 24 * 60))
 CENSUS_TIER = Tier.EVERYTHING
 """The daily walk can wait, also where it begins at the top of the chain."""
 MOST_NEW_PAGES = 10
-SMALLER_PAGES = 4
-"""A page that fails again and again is asked for as this many smaller ones."""
-SMALLER_AFTER_FAILURES = 2
-LONGEST_CENSUS = timedelta(days=3)
 PLAINLY_SHORT = 0.5
 """A page may be full and show less, for some forks are hidden; never so many."""
 MOST_CENSUS_PAGES = 4000
@@ -45,7 +43,7 @@ def look_newest(desk: Desk, repo: Repo) -> Outcome:
     if (outcome := unanswered(answer)) or not isinstance(answer, Answer):
         return outcome or Outcome()
     if answer.kind is not Kind.PAGE:
-        return Outcome()
+        return Outcome(note_blocked(desk, repo, answer, source=NEWEST))
     found, page, last = read_items(answer.items), 1, answer
     while last.next_url and page < MOST_NEW_PAGES:
         with reading(desk.database) as session:
@@ -63,54 +61,6 @@ def look_newest(desk: Desk, repo: Repo) -> Outcome:
         return Outcome(new)
 
 
-@dataclass(frozen=True)
-class Census:
-    """How far a walk over the whole list has come; it goes on where it was interrupted.
-
-    It counts its pages itself: where a reply says that the next one lies is never followed.
-    """
-
-    started_at: datetime
-    number: int = 1
-    per_page: int = 100
-    failures: int = 0
-
-    @classmethod
-    def read(cls, cursor: Mapping[str, Any], now: datetime) -> Census:
-        """The walk that was begun, or a fresh one where there is none or it took too long."""
-        kept = cursor.get("census")
-        if kept:
-            counts = {name: int(kept[name]) for name in ("number", "per_page", "failures")}
-            begun = cls(datetime.fromisoformat(kept["started_at"]), **counts)
-            if timedelta(0) <= now - begun.started_at < LONGEST_CENSUS:
-                return begun
-        return cls(now)
-
-    def page(self, repo: Repo) -> Page:
-        """The page that is next."""
-        params = {"sort": "oldest", "per_page": str(self.per_page)}
-        if self.number > 1:
-            params["page"] = str(self.number)
-        return Page(_list(repo), params)
-
-    def after(self) -> Census:
-        """One page further."""
-        return replace(self, number=self.number + 1, failures=0)
-
-    def after_failure(self) -> Census:
-        """The same page again, in smaller ones once it failed too often."""
-        failures = self.failures + 1
-        if failures < SMALLER_AFTER_FAILURES or self.per_page < 100:
-            return replace(self, failures=failures)
-        number = (self.number - 1) * SMALLER_PAGES + 1
-        per_page = self.per_page // SMALLER_PAGES
-        return replace(self, number=number, per_page=per_page, failures=failures)
-
-    def as_json(self) -> dict[str, Any]:
-        """What `read` takes back."""
-        return {**self.__dict__, "started_at": self.started_at.isoformat()}
-
-
 def take_census(desk: Desk, repo: Repo) -> Outcome:
     """Walk the whole list of forks; only a walk that reached its end counts what it missed."""
     key = f"{CENSUS}:{repo.github_id}"
@@ -119,11 +69,12 @@ def take_census(desk: Desk, repo: Repo) -> Outcome:
         row = source_states.source_state(session, key)
         cursor = dict(row.cursor) if row else {}
     census = Census.read(cursor, desk.now())
+    walked = _walked(desk, census.read_pages(_list(repo)))
     while True:
         if census.number > MOST_CENSUS_PAGES:
             _give_up(desk, repo, key, cursor, census)
             return Outcome(tuple(new), failed=_not_known("its list of forks has no end"))
-        page = census.page(repo)
+        page = census.page(_list(repo))
         answer = _ask(desk, page)
         if (outcome := unanswered(answer)) or not isinstance(answer, Answer):
             if outcome and outcome.failed:
@@ -132,9 +83,15 @@ def take_census(desk: Desk, repo: Repo) -> Outcome:
         if answer.kind in (Kind.MISSING, Kind.BLOCKED):
             if census.number > 1:
                 _give_up(desk, repo, key, cursor, census)
+            new += note_blocked(desk, repo, answer, source=CENSUS)
             return Outcome(tuple(new), note=f"{repo.full_name}: {answer.reason}")
         if answer.kind is Kind.EMPTY:
             return Outcome(tuple(new))  # of an empty repository, or in the middle of a list: no end
+        ids = _ids(desk, page, answer)
+        if ids <= walked if ids else answer.items and _leads_on(answer, census.per_page):
+            _give_up(desk, repo, key, cursor, census)
+            return Outcome(tuple(new), failed=_not_known("a page of its forks brings nothing new"))
+        walked |= ids
         with writing(desk.database) as session:
             state = source_states.lock_source_state(session, key, desk.now())
             told = bool(cursor.get("counted_at"))
@@ -150,6 +107,19 @@ def take_census(desk: Desk, repo: Repo) -> Outcome:
             return Outcome(tuple(new), unfinished=True)
 
 
+def _walked(desk: Desk, pages: Iterable[Page]) -> set[int]:
+    """Whom those pages of a walk that goes on have shown."""
+    with reading(desk.database) as session:
+        return {each for page in pages for each in desk.remembered(session, page).get("ids", ())}
+
+
+def _ids(desk: Desk, page: Page, answer: Answer) -> set[int]:
+    """Whom a page shows; an unchanged one shows whom it showed."""
+    if answer.kind is Kind.UNCHANGED:
+        return _walked(desk, [page])
+    return {facts.github_id for facts in read_items(answer.items)}
+
+
 def _ask(desk: Desk, page: Page) -> Answer | Held:
     """A last page near its full size is read anew: unchanged, it says nothing of one behind it."""
     with reading(desk.database) as session:
@@ -158,8 +128,6 @@ def _ask(desk: Desk, page: Page) -> Answer | Held:
     answer = desk.ask(page, CENSUS_TIER, conditional=settled)
     if isinstance(answer, Held):
         return answer
-    if answer.kind is Kind.UNCHANGED and not settled:
-        return _not_known("a page that was asked for in full is called unchanged")
     if answer.kind is Kind.PAGE and answer.next_url and not answer.items:
         return _not_known("an empty page is said to have another behind it")
     return answer
@@ -179,7 +147,7 @@ def _finish(desk: Desk, repo: Repo, key: str, census: Census) -> tuple[Happening
 
 def _give_up(desk: Desk, repo: Repo, key: str, cursor: Mapping[str, Any], census: Census) -> None:
     """Begin anew, and take nothing for unchanged that led here."""
-    pages = [replace(census, number=n + 1).page(repo) for n in range(census.number)]
+    pages = [*census.read_pages(_list(repo)), census.page(_list(repo))]
     with writing(desk.database) as session:
         desk.forget(session, pages)
         state = source_states.lock_source_state(session, key, desk.now())
@@ -199,7 +167,7 @@ def read_items(items: Iterable[Mapping[str, Any]]) -> list[RepositoryFacts]:
 def _take(
     desk: Desk, session: Session, repo: Repo, page: Page, answer: Answer, *, told: bool, size: int
 ) -> tuple[bool, tuple[Happening, ...]]:
-    """Keep what a page says; whether another may be behind it: a full one is not taken for last."""
+    """Keep what a page says; whether another may be behind it."""
     if answer.kind is Kind.UNCHANGED:
         kept = desk.remembered(session, page)
         forks.mark_seen(session, kept.get("ids", []), desk.now())
@@ -208,10 +176,15 @@ def _take(
     found = read_items(answer.items)
     new = keep_all(session, repo, found, source=CENSUS, told=told, now=desk.now())
     ids = [facts.github_id for facts in found]
-    more = bool(answer.next_url) or len(answer.items) >= size
+    more = _leads_on(answer, size)
     short = len(answer.items) < size * PLAINLY_SHORT
     desk.remember(session, page, answer, ids=ids, more=more, short=short)
     return more, new
+
+
+def _leads_on(answer: Answer, size: int) -> bool:
+    """Whether another page may lie behind it: a full one is not taken for the last."""
+    return bool(answer.next_url) or len(answer.items) >= size
 
 
 def keep_all(
@@ -231,8 +204,10 @@ def keep_all(
     new: list[Happening] = []
     for facts in found:
         before = known.get(facts.github_id)
-        if before and before.tier <= Tier.WATCHED and before.state != forks.KNOWN:
-            continue  # whether it is back its own page says, which is looked at too
+        if facts.github_id == repo.github_id:
+            continue  # nothing is its own fork
+        if before and before.state != forks.KNOWN and _is_asked(before):
+            continue  # whether it is back its own page says
         row, changed = keep(session, before, facts, place=place, now=now)
         if before is None:
             changed = [_new_fork(repo, facts, place)] if told or _younger(facts, repo) else []
@@ -242,6 +217,11 @@ def keep_all(
         new += record(session, changed, source=source, repo=fork, now=now)
     session.flush()
     return tuple(new)
+
+
+def _is_asked(row: RepositoryRow) -> bool:
+    """Whether its own page is looked at: it is watched, or blocked and thus missed by a count."""
+    return row.tier <= Tier.WATCHED or row.state == forks.BLOCKED
 
 
 def _new_fork(repo: Repo, facts: RepositoryFacts, place: Place) -> Happening:

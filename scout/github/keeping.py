@@ -11,7 +11,15 @@ from jobs.sightings import RepositoryRow
 from jobs.store import forks
 from scout.github.base import Happening
 from scout.github.governor import Tier, tier_of
-from scout.github.repository_facts import Before, RepositoryFacts, changes, gone, is_gone
+from scout.github.repository_facts import (
+    Before,
+    RepositoryFacts,
+    blocked,
+    called,
+    changes,
+    gone,
+    is_gone,
+)
 
 MISSED_SINCE = "missed_since"
 
@@ -67,6 +75,17 @@ def keep(
     return row, news
 
 
+def block(
+    session: Session, row: RepositoryRow, *, status: int | None, now: datetime
+) -> list[Happening]:
+    """GitHub shows it to nobody; the event where that is new."""
+    if row.state == forks.BLOCKED:
+        return []
+    row.state = forks.BLOCKED
+    session.add(row)
+    return [blocked(called(row), row.full_name, status, now)]
+
+
 def would_be_gone(row: RepositoryRow, now: datetime) -> bool:
     """Whether one more miss declares the repository gone."""
     since = _missed_since(row, now)
@@ -82,7 +101,7 @@ def miss(session: Session, row: RepositoryRow, *, now: datetime) -> Happening | 
     if row.state == forks.GONE or not is_gone(row.misses, since, now):
         return None
     row.state = forks.GONE
-    return gone(row.github_id or 0, row.full_name, since)
+    return gone(called(row), row.full_name, since)
 
 
 def _missed_since(row: RepositoryRow, now: datetime) -> datetime:

@@ -1,9 +1,12 @@
-"""Looks at issues and pull requests that people linked, by number; first sight is silent."""
+"""Looks at issues and pull requests that people linked, by number; first sight is silent.
+
+A link is bound to GitHub's number of its repository: the name may pass to somebody else.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlmodel import Session
@@ -14,9 +17,10 @@ from jobs.store import forks
 from scout.github import issues, pulls
 from scout.github.answers import Answer, Kind
 from scout.github.base import Happening, Outcome, Repo, record, unanswered
-from scout.github.desk import Desk, Page, iso
+from scout.github.blocks import note_blocked
+from scout.github.desk import Desk, Held, Page, iso
 from scout.github.governor import Pace, Tier
-from scout.github.texts import moment, number
+from scout.github.texts import identity, moment, number, part
 
 NAME = "github_linked"
 PACE = Pace({Tier.CHAIN: 5})
@@ -25,60 +29,87 @@ ISSUE, PULL = "issue", "pull"
 
 @dataclass(frozen=True)
 class Link:
-    """One linked issue or pull request."""
+    """One linked issue or pull request; `repo_id` once it is bound."""
 
     full_name: str
     number: int
     kind: str = ISSUE
     seen: bool = False
+    repo_id: int | None = None
+
+    @classmethod
+    def of(cls, row: LinkedIssueRow) -> Link:
+        """The value of a row."""
+        seen, repo_id = bool(row.facts.get("before")), row.facts.get("repo_id")
+        return cls(row.full_name, row.number, row.kind, seen, int(repo_id) if repo_id else None)
 
     @property
     def key(self) -> str:
         """Under what the look's state is kept."""
         return f"{NAME}:{self.full_name}#{self.number}"
 
-    @property
-    def page(self) -> Page:
+    def page(self, repo: Repo) -> Page:
         """A pull request's own page tells its head commit, the issue's does not."""
         word = "pulls" if self.kind == PULL else "issues"
-        return Page(f"repos/{self.full_name}/{word}/{self.number}", many=False)
+        return Page(f"repositories/{repo.github_id}/{word}/{self.number}", many=False)
 
 
 def look(desk: Desk, link: Link) -> Outcome:
     """One look; whatever moved is one event."""
-    answer = desk.ask(link.page, Tier.CHAIN, conditional=link.seen)
-    if (outcome := unanswered(answer)) or not isinstance(answer, Answer):
-        return outcome or Outcome()
-    if answer.kind is not Kind.PAGE:
-        note = "" if answer.kind is Kind.UNCHANGED else f"{link.full_name}#{link.number}: "
-        return Outcome(note=f"{note}{answer.reason}" if note else "")
-    item = answer.items[0]
-    if link.kind == ISSUE and item.get("pull_request") is not None:
-        with writing(desk.database) as session:
-            row = forks.linked_issue(session, link.full_name, link.number)
-            if row is not None:
-                row.kind = PULL
-                session.add(row)
-        return look(desk, Link(link.full_name, link.number, PULL, link.seen))
     repo = _repo(desk, link)
     if isinstance(repo, Outcome):
         return repo
+    link, answer = _ask(desk, link, repo)
+    if (outcome := unanswered(answer)) or not isinstance(answer, Answer):
+        return outcome or Outcome()
+    if answer.kind is not Kind.PAGE:
+        new = note_blocked(desk, repo, answer, source=NAME)
+        note = f"{link.full_name}#{link.number}: {answer.reason}"
+        return Outcome(new, note="" if answer.kind is Kind.UNCHANGED else note)
+    item = answer.items[0]
+    if number(item.get("number")) != link.number:
+        return Outcome(failed=Answer(Kind.NOT_KNOWN, 200, reason="another issue answered"))
     with writing(desk.database) as session:
         row = forks.linked_issue(session, link.full_name, link.number)
         if row is None:
             return Outcome()
-        news = _judge(session, row, repo, item, desk)
-        desk.remember(session, link.page, answer)
+        news = _judge(session, row, link, repo, item, desk)
+        desk.remember(session, link.page(repo), answer)
         return Outcome(record(session, news, source=NAME, repo=repo, now=desk.now()))
 
 
+def _ask(desk: Desk, link: Link, repo: Repo) -> tuple[Link, Answer | Held]:
+    """The page that says what it is. An issue that is said to be a pull request is one only where
+    that has a page; a pull request without one is asked for as an issue again."""
+    answer = desk.ask(link.page(repo), Tier.CHAIN, conditional=link.seen)
+    if not isinstance(answer, Answer):
+        return link, answer
+    is_said_pull = answer.kind is Kind.PAGE and part(answer.items[0], "pull_request") is not None
+    if link.kind == ISSUE and is_said_pull:
+        other = replace(link, kind=PULL)
+        found = desk.ask(other.page(repo), Tier.CHAIN, conditional=False)
+        is_one = isinstance(found, Held) or found.kind is not Kind.MISSING
+        return (other, found) if is_one else (link, answer)
+    if link.kind == PULL and answer.kind is Kind.MISSING:
+        other = replace(link, kind=ISSUE)
+        found = desk.ask(other.page(repo), Tier.CHAIN, conditional=False)
+        if isinstance(found, Answer) and found.kind is Kind.PAGE:
+            return other, found
+    return link, answer
+
+
 def _judge(
-    session: Session, row: LinkedIssueRow, repo: Repo, item: Mapping[str, Any], desk: Desk
+    session: Session,
+    row: LinkedIssueRow,
+    link: Link,
+    repo: Repo,
+    item: Mapping[str, Any],
+    desk: Desk,
 ) -> list[Happening]:
-    first = not row.facts.get("before")
-    before = row.facts.get("before")
+    before = row.facts.get("before") if row.kind == link.kind else None
+    first = not before
     happening: Happening | None
-    if row.kind == PULL:
+    if link.kind == PULL:
         pull = pulls.read_pull(item)
         if pull is None:
             return []
@@ -95,7 +126,7 @@ def _judge(
     stirred = bool(known) and known != updated
     if happening is None and stirred:
         happening = _answered(repo, row, state, title, updated, item)
-    row.title, row.state = title, state
+    row.kind, row.title, row.state = link.kind, title, state
     row.facts = {**row.facts, "before": now_is, "updated": updated, "repo_id": repo.github_id}
     if happening is not None and not first:
         row.moved_at = desk.now()
@@ -121,19 +152,20 @@ def _answered(
 
 
 def _repo(desk: Desk, link: Link) -> Repo | Outcome:
-    """The repository with its numeric id, asked for once."""
+    """The repository by its number, under the name it has now; the number is asked for once."""
     with reading(desk.database) as session:
-        row = forks.linked_issue(session, link.full_name, link.number)
-        known = forks.repositories_named(session, link.full_name)
-        with_id = [each for each in known if each.github_id is not None]
-        if with_id:
-            return Repo.of(with_id[-1])
-        if row is not None and row.facts.get("repo_id"):
-            return Repo(int(row.facts["repo_id"]), link.full_name, Tier.WATCHED)
+        row = forks.repository(session, link.repo_id) if link.repo_id else None
+        if row is not None:
+            return Repo.of(row)
+        if link.repo_id:
+            return Repo(link.repo_id, link.full_name, Tier.WATCHED)
+        for known in forks.repositories_like(session, link.full_name):
+            if known.github_id is not None and known.state == forks.KNOWN and not known.misses:
+                return Repo.of(known)
     answer = desk.ask(Page(f"repos/{link.full_name}", many=False), Tier.CHAIN, conditional=False)
     if (outcome := unanswered(answer)) or not isinstance(answer, Answer):
         return outcome or Outcome()
-    repo_id = number(answer.items[0].get("id")) if answer.items else None
+    repo_id = identity(answer.items[0].get("id")) if answer.items else None
     if repo_id is None:
         return Outcome(note=f"{link.full_name}: {answer.reason}")
     return Repo(repo_id, link.full_name, Tier.WATCHED)

@@ -11,6 +11,7 @@ from jobs.db import reading, writing
 from jobs.store import source_states
 from scout.github.answers import Answer, Kind
 from scout.github.base import Happening, Outcome, Repo, record, unanswered
+from scout.github.blocks import note_blocked
 from scout.github.desk import Desk, Page
 from scout.github.governor import Pace
 from scout.github.texts import moment, not_after
@@ -84,7 +85,8 @@ def walk(desk: Desk, source: ListSource, repo: Repo, interest: Interest) -> Outc
     if answer.kind is not Kind.PAGE:
         with writing(desk.database) as session:
             desk.remember(session, first, answer)
-        return Outcome(note="" if answer.kind is Kind.UNCHANGED else answer.reason)
+        new = note_blocked(desk, repo, answer, source=source.NAME)
+        return Outcome(new, note="" if answer.kind is Kind.UNCHANGED else answer.reason)
     items, last, pages = list(answer.items), answer, 1
     while last.next_url and pages < MOST_PAGES and not source.reached(cursor, last.items):
         more = desk.ask(Page(last.next_url), repo.tier, conditional=False)

@@ -9,7 +9,7 @@ from scout.github.answers import Answer, Kind
 from scout.github.base import Happening, Repo, record
 from scout.github.desk import Desk, Page
 from scout.github.governor import Tier
-from scout.github.texts import number
+from scout.github.texts import identity
 
 
 def check_names(desk: Desk, github_id: int, listed: str, *, source: str) -> tuple[Happening, ...]:
@@ -41,7 +41,7 @@ def check_names(desk: Desk, github_id: int, listed: str, *, source: str) -> tupl
 def _note(
     desk: Desk, github_id: int, name: str, page: Page, answer: Answer, source: str
 ) -> tuple[Happening, ...]:
-    other = number(answer.items[0].get("id")) if answer.items else None
+    other = identity(answer.items[0].get("id")) if answer.items else None
     with writing(desk.database) as session:
         row = forks.repository(session, github_id)
         if row is None:

@@ -18,6 +18,7 @@ from scout.github.repository_facts import RepositoryFacts
 from scout.github.texts import (
     DESCRIPTION_LENGTH,
     NAME_LENGTH,
+    identity,
     moment,
     not_after,
     number,
@@ -123,7 +124,7 @@ def read_page(data: Mapping[str, Any], repo: Repo) -> Pushed | None:
 
 def read_node(node: Any) -> RepositoryFacts | None:
     """One fork as a list of REST would tell it; its size is not asked for."""
-    github_id, name = number(part(node, "databaseId")), checked_name(part(node, "nameWithOwner"))
+    github_id, name = identity(part(node, "databaseId")), checked_name(part(node, "nameWithOwner"))
     pushed_at, created_at = moment(part(node, "pushedAt")), moment(part(node, "createdAt"))
     if github_id is None or name is None or pushed_at is None or created_at is None:
         return None

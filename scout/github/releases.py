@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from jobs.terminal import counted
@@ -12,7 +12,7 @@ from scout.fork_facts import is_bot
 from scout.github.base import Happening, Repo
 from scout.github.desk import Page
 from scout.github.governor import Pace, Tier
-from scout.github.latest import is_finished, latest
+from scout.github.latest import MOVING, is_finished, latest
 from scout.github.lists import Item, Judged, Seen
 from scout.github.texts import NAME_LENGTH, moment, number, part, plain
 from scout.ref_news import AUTO_BUILD
@@ -23,6 +23,8 @@ REMEMBERED = 300
 ASSETS_WATCHED = 40
 """Files of the newest so many releases are compared; older ones hardly ever change."""
 MOST_ASSETS = 200
+ASSETS_AWAITED = timedelta(hours=6)
+"""CI that builds for many systems takes some hours; a release that has nothing then is left so."""
 AUTHOR = ("author", "login")
 
 
@@ -59,7 +61,9 @@ def judge(seen: Seen) -> Judged:
         if not cursor:
             continue
         if release_id not in known and published > since:
-            news.append(_published(repo, item, release_id, published, assets))
+            ships = any(files.values())
+            found = _published(repo, item, release_id, published, assets, ships_files=ships)
+            news.append(found)
         elif before is not None and before != now_files:
             news.append(_changed(repo, item, release_id, assets, before, now_files))
     newest = latest(seen.items) or cursor.get("latest", "")
@@ -110,15 +114,35 @@ def _facts(item: Item, release_id: int, assets: list[dict[str, Any]]) -> dict[st
     }
 
 
+def assets_awaited_until(published: datetime, *, count: int, ships_files: bool) -> datetime | None:
+    """Until when a release without files is waited for before it is built from its source.
+
+    None where there is nothing to wait for: it has files, or none of the others had any.
+    """
+    return None if count or not ships_files else published + ASSETS_AWAITED
+
+
 def _published(
-    repo: Repo, item: Item, release_id: int, published: datetime, assets: list[dict[str, Any]]
+    repo: Repo,
+    item: Item,
+    release_id: int,
+    published: datetime,
+    assets: list[dict[str, Any]],
+    *,
+    ships_files: bool,
 ) -> Happening:
     facts = _facts(item, release_id, assets)
     count = counted(len(assets), "file") if assets else "no files yet"
-    word = "pre-released" if facts["prerelease"] else "released"
-    title = f"{repo.full_name} {word} {facts['tag_name']} ({count})"
     facts["published_at"] = published.isoformat()
-    return Happening("release_published", f"gh:rel:{release_id}", title, facts, published)
+    key, tag = f"gh:rel:{release_id}", facts["tag_name"]
+    if MOVING.fullmatch(tag):
+        title = f"{repo.full_name}: {tag}, a tag that moves, has a new release ({count})"
+        return Happening("tag_moved", key, title, facts, published)
+    until = assets_awaited_until(published, count=len(assets), ships_files=ships_files)
+    facts["assets_awaited_until"] = until.isoformat() if until else None
+    word = "pre-released" if facts["prerelease"] else "released"
+    title = f"{repo.full_name} {word} {tag} ({count})"
+    return Happening("release_published", key, title, facts, published)
 
 
 def _changed(

@@ -13,9 +13,9 @@ from scout.github.answers import Answer, Kind
 from scout.github.base import Happening, Outcome, Repo, record, unanswered
 from scout.github.desk import Desk, Page
 from scout.github.governor import Pace, Tier
-from scout.github.keeping import MISSED_SINCE, Place, keep, miss
+from scout.github.keeping import MISSED_SINCE, Place, block, keep, miss
 from scout.github.names import check_names
-from scout.github.repository_facts import AWAY, RepositoryFacts, blocked, read_facts, returned
+from scout.github.repository_facts import AWAY, RepositoryFacts, called, read_facts, returned
 
 NAME = "github_repositories"
 PACE = Pace({Tier.CHAIN: 15, Tier.WATCHED: 60})
@@ -68,8 +68,7 @@ def _look(desk: Desk, wanted: Wanted) -> Outcome:
     with writing(desk.database) as session:
         row = _row(session, wanted)
         if row is None:
-            advice = f"{wanted.full_name}: {answer.reason}; check the name in the watch list"
-            return Outcome(note=advice)
+            return Outcome(note=_nowhere(wanted, answer))
         return _not_shown(desk, session, row, wanted, answer)
 
 
@@ -80,20 +79,24 @@ def _not_shown(
     if answer.kind is Kind.UNCHANGED:
         if row.state in AWAY:
             was, row.state = row.state, forks.KNOWN
-            news.append(
-                returned(row.github_id or 0, row.full_name, was=was, pushed_at=row.pushed_at)
-            )
+            news.append(returned(called(row), row.full_name, was=was, pushed_at=row.pushed_at))
         row.facts = {k: v for k, v in row.facts.items() if k != MISSED_SINCE}
         row.misses, row.last_seen_at = 0, now
         desk.remember(session, wanted.page, answer)
     elif answer.kind is Kind.BLOCKED:
-        if row.state != forks.BLOCKED:
-            news.append(blocked(row.github_id or 0, row.full_name, answer.status, now))
-        row.state = forks.BLOCKED
-    elif answer.kind is Kind.MISSING and (happening := miss(session, row, now=now)):
-        news.append(happening)
+        news += block(session, row, status=answer.status, now=now)
+    elif answer.kind is Kind.MISSING:
+        happening = miss(session, row, now=now)
+        news += [happening] if happening else []
     session.add(row)
-    return Outcome(record(session, news, source=NAME, repo=Repo.of(row), now=now))
+    new = record(session, news, source=NAME, repo=Repo.of(row), now=now)
+    nowhere = answer.kind is Kind.MISSING and wanted.engine_id is not None
+    return Outcome(new, note=_nowhere(wanted, answer) if nowhere else "")
+
+
+def _nowhere(wanted: Wanted, answer: Answer) -> str:
+    """A name of the watch list that nobody has is said at every look."""
+    return f"{wanted.listed or wanted.full_name}: {answer.reason}; check the name in the watch list"
 
 
 def _found(desk: Desk, wanted: Wanted, answer: Answer) -> Outcome:

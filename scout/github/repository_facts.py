@@ -7,10 +7,20 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from jobs.sightings import RepositoryRow
 from scout.event_kinds import EventKind
 from scout.github.base import Happening
-from scout.github.texts import DESCRIPTION_LENGTH, NAME_LENGTH, moment, number, part, plain
+from scout.github.texts import (
+    DESCRIPTION_LENGTH,
+    NAME_LENGTH,
+    identity,
+    moment,
+    number,
+    part,
+    plain,
+)
 from scout.github.texts import repo_name as checked_name
+from scout.ref_values import names_of
 
 AWAY = ("gone", "blocked")
 GONE_AFTER_MISSES = 3
@@ -50,10 +60,14 @@ def _come(found: datetime | None, now: datetime) -> datetime | None:
 
 
 def read_facts(item: Mapping[str, Any]) -> RepositoryFacts | None:
-    """The facts; None where there is no id, or a name that git could not be asked for."""
-    github_id, full_name = number(item.get("id")), checked_name(item.get("full_name"))
+    """The facts; None where there is no id, or a name that git could not be asked for.
+
+    Nothing is its own parent, whatever a reply says.
+    """
+    github_id, full_name = identity(item.get("id")), checked_name(item.get("full_name"))
     if github_id is None or full_name is None:
         return None
+    parent_id = identity(part(item, "parent", "id"))
     return RepositoryFacts(
         github_id=github_id,
         full_name=full_name,
@@ -67,8 +81,8 @@ def read_facts(item: Mapping[str, Any]) -> RepositoryFacts | None:
         size_kib=number(item.get("size")),
         created_at=moment(item.get("created_at")),
         pushed_at=moment(item.get("pushed_at")),
-        parent_id=number(part(item, "parent", "id")),
-        root_id=number(part(item, "source", "id")),
+        parent_id=None if parent_id == github_id else parent_id,
+        root_id=identity(part(item, "source", "id")),
     )
 
 
@@ -82,14 +96,19 @@ class Before:
     state: str
 
 
+def called(row: RepositoryRow) -> str:
+    """What event keys call a repository: GitHub's number, or our own until that is known."""
+    return names_of(row.id or 0, row.github_id)[0]
+
+
 def changes(before: Before, after: RepositoryFacts, *, moved: bool = False) -> list[Happening]:
     """Renamed, archived, returned, another default branch: a repository's own events."""
-    repo_id, name = after.github_id, after.full_name
+    repo, name = str(after.github_id), after.full_name
     found = []
     if before.full_name != name:
         found.append(
             _change(
-                repo_id,
+                repo,
                 "repo_renamed",
                 name,
                 f"{before.full_name} is called {name} now",
@@ -100,34 +119,32 @@ def changes(before: Before, after: RepositoryFacts, *, moved: bool = False) -> l
         kind: EventKind = "repo_archived" if after.archived else "repo_unarchived"
         title = f"{name} was {kind.removeprefix('repo_')}"
         when = after.pushed_at.isoformat() if after.pushed_at else "never pushed"
-        found.append(_change(repo_id, kind, when, title, {}))
+        found.append(_change(repo, kind, when, title, {}))
     if before.state in AWAY:
-        found.append(returned(repo_id, name, was=before.state, pushed_at=after.pushed_at))
+        found.append(returned(repo, name, was=before.state, pushed_at=after.pushed_at))
     if before.default_branch and after.default_branch not in (None, before.default_branch):
         title = f"{name} made {after.default_branch} its default branch"
         facts = {"old_branch": before.default_branch, "new_branch": after.default_branch}
-        found.append(
-            _change(repo_id, "repo_default_changed", str(after.default_branch), title, facts)
-        )
+        found.append(_change(repo, "repo_default_changed", str(after.default_branch), title, facts))
     return found
 
 
-def returned(repo_id: int, name: str, *, was: str, pushed_at: datetime | None) -> Happening:
+def returned(repo: str, name: str, *, was: str, pushed_at: datetime | None) -> Happening:
     """The repository can be seen again."""
     when = pushed_at.isoformat() if pushed_at else "never pushed"
-    return _change(repo_id, "repo_returned", when, f"{name} is there again", {"was": was})
+    return _change(repo, "repo_returned", when, f"{name} is there again", {"was": was})
 
 
-def gone(repo_id: int, name: str, since: datetime) -> Happening:
+def gone(repo: str, name: str, since: datetime) -> Happening:
     """The repository has been missing for long enough."""
     title = f"{name} is gone: missing since {since:%Y-%m-%d %H:%M} UTC"
-    return _change(repo_id, "repo_gone", since.isoformat(), title, {"status": 404})
+    return _change(repo, "repo_gone", since.isoformat(), title, {"status": 404})
 
 
-def blocked(repo_id: int, name: str, status: int | None, now: datetime) -> Happening:
+def blocked(repo: str, name: str, status: int | None, now: datetime) -> Happening:
     """GitHub shows the repository to nobody."""
     title = f"{name} is blocked by GitHub"
-    return _change(repo_id, "repo_blocked", f"{now:%Y-%m-%d}", title, {"status": status})
+    return _change(repo, "repo_blocked", f"{now:%Y-%m-%d}", title, {"status": status})
 
 
 def is_gone(misses: int, since: datetime, now: datetime) -> bool:
@@ -136,9 +153,7 @@ def is_gone(misses: int, since: datetime, now: datetime) -> bool:
 
 
 def _change(
-    repo_id: int, kind: EventKind, value: str, title: str, facts: Mapping[str, Any]
+    repo: str, kind: EventKind, value: str, title: str, facts: Mapping[str, Any]
 ) -> Happening:
     change = kind.removeprefix("repo_")
-    return Happening(
-        kind, f"gh:repo:{repo_id}:{change}:{value}", title, {"change": change, **facts}
-    )
+    return Happening(kind, f"gh:repo:{repo}:{change}:{value}", title, {"change": change, **facts})

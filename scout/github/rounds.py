@@ -33,10 +33,12 @@ log = structlog.get_logger()
 class Round:
     """What a round did: places looked at, events, what had no answer, and who waits for whom.
 
-    `remarks` are no trouble, and each is made once.
+    `unanswered` counts places that were asked in vain; `remarks` are no trouble, and each is made
+    once.
     """
 
     looked: int = 0
+    unanswered: int = 0
     new: tuple[Happening, ...] = ()
     troubles: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
@@ -76,7 +78,6 @@ def look_around(
     tallies: dict[str, Tally] = {}
     waiting: dict[str, str] = {}
     notes: list[str] = []
-    looked = 0
     for source in (name for name in SOURCES if name in sources):
         with reading(desk.database) as session:
             visits = list(visits_of(session, desk, source))
@@ -90,7 +91,6 @@ def look_around(
             if on_look is not None:
                 on_look(f"{visit.name} ({source})")
             outcome = _visit(desk, visit)
-            looked += outcome.held is None
             new += outcome.new
             notes += [outcome.note] if outcome.note else []
             if outcome.held:
@@ -111,12 +111,13 @@ def look_around(
         new += _health(desk, IDENTITY, token)
         notes += token.reasons
     return Round(
-        looked,
-        tuple(new),
-        tuple(notes),
-        tuple(f"{source}: {why}" for source, why in waiting.items()),
-        desk.client.requests_made - before,
-        _remarks(desk, sources),
+        looked=sum(each.good for each in tallies.values()),
+        unanswered=sum(each.bad for each in tallies.values()),
+        new=tuple(new),
+        troubles=tuple(notes),
+        waiting=tuple(f"{source}: {why}" for source, why in waiting.items()),
+        requests=desk.client.requests_made - before,
+        remarks=_remarks(desk, sources),
     )
 
 

@@ -46,6 +46,11 @@ def number(value: object) -> int | None:
     return value if 0 <= value < _LARGEST_NUMBER else None
 
 
+def identity(value: object) -> int | None:
+    """GitHub's number of a thing; none of them is 0."""
+    return number(value) or None
+
+
 def moment(value: object) -> datetime | None:
     """A time with its zone, in UTC; None for one that no calendar holds there."""
     if not isinstance(value, str) or len(value) > _LONGEST_MOMENT:

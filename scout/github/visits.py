@@ -68,7 +68,7 @@ def visits_of(session: Session, desk: Desk, source: str) -> Iterator[Visit]:
 
 def _to_linked(session: Session, desk: Desk) -> Iterator[Visit]:
     for row in forks.linked_issues(session):
-        link = Link(row.full_name, row.number, row.kind, bool(row.facts.get("before")))
+        link = Link.of(row)
         name = f"{row.full_name}#{row.number}"
         look = partial(linked.look, desk, link)
         yield Visit(linked.NAME, link.key, name, Tier.CHAIN, linked.PACE, look)
@@ -165,5 +165,5 @@ def _retired(session: Session) -> frozenset[int | None]:
 
 def _interest(session: Session, repo: Repo, ours: frozenset[int]) -> Interest:
     """Pull requests that come from a repository we watch closely, or that somebody linked."""
-    linked_here = forks.linked_issues(session, repo.full_name)
+    linked_here = forks.issues_linked_to(session, repo.github_id, repo.full_name)
     return Interest(ours - {repo.github_id}, frozenset(row.number for row in linked_here))

@@ -36,9 +36,13 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class HubRound:
-    """What a round did: places looked at, events, what had no answer, and who waits for whom."""
+    """What a round did: places looked at, events, what had no answer, and who waits for whom.
+
+    `unanswered` counts places that were asked in vain.
+    """
 
     looked: int = 0
+    unanswered: int = 0
     new: tuple[Happening, ...] = ()
     troubles: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
@@ -51,7 +55,6 @@ class _Round:
 
     desk: Desk
     on_look: Callable[[str], None]
-    looked: int = 0
     new: list[Happening] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     waiting: dict[str, str] = field(default_factory=dict)
@@ -76,7 +79,6 @@ class _Round:
         if outcome.held:
             self.waiting[waiter] = f"{outcome.held.reason} (until {outcome.held.until:%H:%M} UTC)"
             return None
-        self.looked += 1
         tally = self.tallies.setdefault(source, Tally())
         if outcome.failed is None:
             tally.good += 1
@@ -137,11 +139,12 @@ def look_around(
             session, hub.HINT, now=desk.now(), older_than=hub.HINTS_KEPT
         )
     return HubRound(
-        going.looked,
-        tuple(going.new),
-        tuple(going.notes),
-        tuple(f"{source}: {why}" for source, why in going.waiting.items()),
-        desk.client.requests_made - before,
+        looked=sum(each.good for each in going.tallies.values()),
+        unanswered=sum(each.bad for each in going.tallies.values()),
+        new=tuple(going.new),
+        troubles=tuple(going.notes),
+        waiting=tuple(f"{source}: {why}" for source, why in going.waiting.items()),
+        requests=desk.client.requests_made - before,
     )
 
 

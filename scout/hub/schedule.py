@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import structlog
 
-from jobs import clock, queue
-from jobs.db import database_now, reading, writing
-from jobs.dispatch import plan_events
+from jobs.db import reading
 from jobs.station import Station
-from jobs.store import fleet, hub
+from jobs.store import hub
 from scout.hub.desk import open_desk
 from scout.hub.rounds import HubRound, has_work, look_around
+from scout.turns import end_turn, take_turn
 
 SCHEDULE, HINTS = "hub", "hub_hints"
 HINT_MINUTES = 1.0
@@ -26,28 +25,15 @@ def hub_round(station: Station) -> HubRound | None:
     A hint has slots of its own, so that it is looked into within a minute.
     """
     settings = station.settings
-    now = clock.now()
     with reading(station.database) as session:
         if not settings.hf_minutes or not has_work(session):
             return None
         hinted = bool(hub.open_hints(session, limit=1))
     schedule, minutes = (HINTS, HINT_MINUTES) if hinted else (SCHEDULE, settings.hf_minutes)
-    slot = fleet.slot_of(now, minutes=minutes)
-    with writing(station.database) as session:
-        if not fleet.take_slot(session, schedule, slot, now):
-            return None
+    slot = take_turn(station, schedule, minutes=minutes)
+    if slot is None:
+        return None
     found = look_around(open_desk(station.database, settings, seconds=SECONDS))
-    with writing(station.database) as session:
-        jobs = plan_events(session, database_now(session))
-        outcome = {
-            "state": "done",
-            "looked": found.looked,
-            "new": [each.title for each in found.new],
-            "problems": list(found.troubles),
-            "waiting": list(found.waiting),
-        }
-        fleet.close_slot(session, schedule, slot, outcome)
+    end_turn(station, schedule, slot, found)
     log.info("hub watched", looked=found.looked, requests=found.requests, new=len(found.new))
-    for name in {job.queue for job in jobs}:
-        queue.ring(station.app, name)
     return found

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+import re
+from collections.abc import Callable, Sequence, Set
 from pathlib import Path
 
 from pydantic import SecretStr
 
 from jobs import git_network
+from jobs.errors import Transient
 from jobs.git import repo_url
 from jobs.git_names import full_name, is_pull
 from jobs.git_network import Held
 from scout.sources.base import RefsSeen, Watched
+
+NOT_THERE = re.compile(r"couldn't find remote ref refs/pull/[0-9]+/head$")
 
 
 def watches(engine: Watched) -> bool:
@@ -35,12 +39,32 @@ def look(
     url = repo_url(engine.repo or "")
     pulls = [full_name(branch) for branch in engine.branches if is_pull(branch)]
     if pulls:
-        found = git_network.update_pulls(network, url, number, pulls, tick=tick, token=token)
-    else:
-        found = git_network.update(
-            network, url, number, held=held, is_fork=engine.is_fork, tick=tick, token=token
-        )
+        return _look_at_pulls(network, url, number, pulls, tick, token)
+    found = git_network.update(
+        network, url, number, held=held, is_fork=engine.is_fork, tick=tick, token=token
+    )
     return RefsSeen(found.commits, found.refused)
+
+
+def _look_at_pulls(
+    network: Path,
+    url: str,
+    number: int,
+    pulls: Sequence[str],
+    tick: Callable[[], None] | None,
+    token: SecretStr | None,
+) -> RefsSeen:
+    """Their heads; one that is not there is left out, as a branch that is not there is."""
+    try:
+        found = git_network.update_pulls(network, url, number, pulls, tick=tick, token=token)
+        return RefsSeen(found.commits, found.refused)
+    except Transient as error:
+        if not NOT_THERE.search(error.message):
+            raise
+    if len(pulls) == 1:
+        return RefsSeen({})
+    seen = [_look_at_pulls(network, url, number, [each], tick, token) for each in pulls]
+    return RefsSeen({ref: sha for each in seen for ref, sha in each.commits.items()})
 
 
 def look_at_candidate(

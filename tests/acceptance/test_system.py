@@ -16,6 +16,8 @@ from jobs.model import State
 
 LONG = ("--runs", "40", "--boots", "3")
 ENDLESS = ("--runs", "1000", "--boots", "100")
+SHORT_LEASES = {"FORKSCOUT_HEARTBEAT_SECONDS": "3", "FORKSCOUT_LEASE_SECONDS": "15"}
+"""Whoever waits for a lost job to be taken back need not wait for the 45 s of an installation."""
 
 
 def submit(system, *words):
@@ -61,13 +63,13 @@ def test_a_second_demo_finds_nothing_new(system):
 def test_sigkill_of_everything_loses_no_job(system):
     """The kernel ends every process with `up`; the next `up` takes the job back and ends it."""
     job = submit(system, *LONG)
-    running = system.up()
+    running = system.up(**SHORT_LEASES)
     system.wait_for_runs(job, 20)
     running.send(signal.SIGKILL)
     running.wait()
     system.wait_for_silence(15)
     assert system.job(job).state == State.RUNNING
-    again = system.up()
+    again = system.up(**SHORT_LEASES)
     found = system.wait_for_state(job, State.SUCCEEDED, State.FAILED)
     assert (found.state, found.attempts) == (State.SUCCEEDED, 2)
     assert system.count("result", f"job_id = {job}") == 1
@@ -159,7 +161,7 @@ def test_a_broker_that_forgets_and_dies_loses_no_job(system):
 
 def test_a_killed_worker_is_started_again_and_its_job_finished(system):
     """The engine dies with its worker; the next life of the worker takes the job back."""
-    running = system.up()
+    running = system.up(**SHORT_LEASES)
     job = submit(system, *LONG)
     system.wait_for_runs(job, 5)
     (worker,) = {

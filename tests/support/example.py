@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import Engine
 from support.fit_rows import fill_fit
 from support.fork_rows import fill_forks
+from support.negative_rows import fill_negatives
 from support.rows import NOON, Rows
 
 from jobs import db
@@ -102,4 +103,13 @@ def fill(engine: Engine) -> dict[str, int]:
         }
         fill_fit(rows, wheel, fork, HOSTILE)
         forks = fill_forks(rows, fork, evil)
-        return forks | {name: row.id or 0 for name, row in named.items()}
+        said = fill_negatives(
+            rows,
+            fork,
+            evil,
+            now,
+            works=chained.job_id,
+            retest=waiting.id or 0,
+            harm=f"/home/alice/x {HOSTILE}",
+        )
+        return forks | said | {name: row.id or 0 for name, row in named.items()}

@@ -6,6 +6,7 @@ Git reads them from a real server, or from the folder itself where there is none
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -19,6 +20,11 @@ QUIET = {
     "GIT_AUTHOR_EMAIL": "a@example.org",
     "GIT_COMMITTER_NAME": "A",
     "GIT_COMMITTER_EMAIL": "a@example.org",
+    "GIT_CONFIG_COUNT": "2",
+    "GIT_CONFIG_KEY_0": "core.fsync",
+    "GIT_CONFIG_VALUE_0": "none",
+    "GIT_CONFIG_KEY_1": "maintenance.auto",
+    "GIT_CONFIG_VALUE_1": "false",
 }
 
 
@@ -28,11 +34,20 @@ class Repository:
     def __init__(self, bare: Path, work: Path) -> None:
         self.bare = bare
         self.work = work
-        self._run("init", "--quiet", "--bare", "--initial-branch=main", str(bare), cwd=bare.parent)
-        self._run("config", "uploadpack.allowFilter", "true", cwd=bare)
-        self._run("config", "uploadpack.allowAnySHA1InWant", "true", cwd=bare)
-        self._run("init", "--quiet", "--initial-branch=main", str(work), cwd=work.parent)
-        self._run("remote", "add", "origin", str(bare), cwd=work)
+
+    def begin(self) -> None:
+        """Make both, empty."""
+        words = ("init", "--quiet", "--template=", "--initial-branch=main")
+        self._run(*words, "--bare", str(self.bare), cwd=self.bare.parent)
+        self._run("config", "uploadpack.allowFilter", "true", cwd=self.bare)
+        self._run("config", "uploadpack.allowAnySHA1InWant", "true", cwd=self.bare)
+        self._run(*words, str(self.work), cwd=self.work.parent)
+        self.git("remote", "add", "origin", os.path.relpath(self.bare, self.work))
+
+    def begin_as(self, other: Repository) -> None:
+        """Make both, with all that another has."""
+        shutil.copytree(other.bare, self.bare, symlinks=True)
+        shutil.copytree(other.work, self.work, symlinks=True)
 
     def commit(
         self,
@@ -104,13 +119,18 @@ class Hub:
         self.repositories: dict[str, Repository] = {}
         (folder / "hub").mkdir(parents=True, exist_ok=True)
         base = server.url if server is not None else f"{folder}/hub/"
-        self.config.write_text(f'[url "{base}"]\n\tinsteadOf = https://github.com/\n')
+        instead = f'[url "{base}"]\n\tinsteadOf = https://github.com/\n'
+        self.config.write_text(f"{instead}[core]\n\tfsync = none\n")
 
-    def add(self, name: str) -> Repository:
-        """A new, empty repository."""
+    def add(self, name: str, *, like: Repository | None = None) -> Repository:
+        """A new repository, empty or with all that another has."""
         bare = self.folder / "hub" / f"{name}.git"
         work = self.folder / "work" / name
         bare.parent.mkdir(parents=True, exist_ok=True)
         work.parent.mkdir(parents=True, exist_ok=True)
-        self.repositories[name] = Repository(bare, work)
-        return self.repositories[name]
+        made = self.repositories[name] = Repository(bare, work)
+        if like is None:
+            made.begin()
+        else:
+            made.begin_as(like)
+        return made

@@ -12,6 +12,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import psycopg
+from sqlalchemy.engine import make_url
+
+FORGETFUL = "-c fsync=off -c full_page_writes=off -c synchronous_commit=off"  # it need not survive
 
 
 def _package() -> Path:
@@ -21,7 +24,7 @@ def _package() -> Path:
 
 
 class PostgresServer:
-    """One server on a unix socket in a folder of its own; `fresh` makes a database in it."""
+    """One server on a unix socket in a folder of its own; `fresh` and `twin` make databases."""
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="fs-pg-"))
@@ -39,7 +42,7 @@ class PostgresServer:
         self._run(
             "initdb", "-D", str(data), "-U", "scout", "-A", "trust", "--no-sync", "-E", "UTF8"
         )
-        options = f"-k {socket} -c listen_addresses='' -c fsync=off -c max_connections=200"
+        options = f"-k {socket} -c listen_addresses='' -c max_connections=200 {FORGETFUL}"
         self._run("pg_ctl", "-D", str(data), "-w", "-o", options, "-l", str(data / "log"), "start")
 
     def _move_where_nobody_may_read(self) -> None:
@@ -72,13 +75,30 @@ class PostgresServer:
 
     def fresh(self) -> str:
         """The address of a new, empty database."""
+        return self._create("")
+
+    def twin(self, url: str) -> str:
+        """The address of a new copy of a database that nobody is connected to."""
+        return self._create(f"TEMPLATE {_name(url)} STRATEGY file_copy")
+
+    def drop(self, url: str) -> None:
+        """Remove a database, whoever still holds a connection to it."""
+        self._say(f"DROP DATABASE {_name(url)} WITH (FORCE)")
+
+    def _create(self, how: str) -> str:
         name = f"t{uuid.uuid4().hex[:12]}"
-        with psycopg.connect(
-            f"host={self.folder / 's'} user=scout dbname=postgres", autocommit=True
-        ) as connection:
-            connection.execute(f"CREATE DATABASE {name}".encode())
+        self._say(f"CREATE DATABASE {name} {how}")
         return self.url(name)
+
+    def _say(self, command: str) -> None:
+        address = f"host={self.folder / 's'} user=scout dbname=postgres"
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute(command.encode())
 
     def stop(self) -> None:
         self._run("pg_ctl", "-D", str(self.folder / "data"), "-m", "immediate", "-w", "stop")
         shutil.rmtree(self.folder)
+
+
+def _name(url: str) -> str:
+    return str(make_url(url).database)

@@ -58,6 +58,8 @@ class Behaviour:
     junk_lines: bool = False
     slots_status: int = 200
     log_flood: bool = False
+    tokenizes: bool = True
+    prompt_n: int | None = None
 
 
 class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
@@ -108,6 +110,10 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         behaviour = self.server.behaviour
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path == "/tokenize":
+            ids = [len(word) for word in body["content"].split()]
+            self.reply(200 if behaviour.tokenizes else 501, {"tokens": ids})
+            return
         self.server.posts += 1
         if behaviour.exit_on_post is not None and self.server.posts > behaviour.posts_before_exit:
             say(behaviour.say)
@@ -148,7 +154,9 @@ class Handler(BaseHTTPRequestHandler):
             if not behaviour.endless:
                 time.sleep(behaviour.token_seconds * count)
         milliseconds = (time.perf_counter() - began) * 1000
-        timings = self.timings(token, milliseconds)
+        prompt = body.get("prompt")
+        filled = len(prompt) if isinstance(prompt, list) else 24
+        timings = self.timings(token, milliseconds, behaviour.prompt_n or filled)
         if chat:
             self.send(chunk(name, {}, finish="length"))
             last = {"choices": [], "model": name, "usage": {"completion_tokens": token}}
@@ -158,13 +166,13 @@ class Handler(BaseHTTPRequestHandler):
         if chat:
             self.wfile.write(b"data: [DONE]\n\n")
 
-    def timings(self, tokens: int, milliseconds: float) -> dict | None:
+    def timings(self, tokens: int, milliseconds: float, prompt_n: int) -> dict | None:
         behaviour = self.server.behaviour
         honest = {
             "cache_n": behaviour.cache_n,
-            "prompt_n": 24,
+            "prompt_n": prompt_n,
             "prompt_ms": 0.5,
-            "prompt_per_second": 48000.0,
+            "prompt_per_second": prompt_n * 2000.0,
             "predicted_n": tokens,
             "predicted_ms": milliseconds,
             "predicted_per_second": tokens / milliseconds * 1000 if milliseconds else 0,

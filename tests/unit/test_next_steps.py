@@ -34,9 +34,9 @@ def test_every_wrong_wish_is_answered_with_advice(room: str) -> None:
 
 
 def test_every_fault_of_a_watch_list_has_advice() -> None:
-    """The reader names what would be right beside each mistake."""
-    tree = ast.parse((ROOT / "scout/reading.py").read_text())
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    """The readers name what would be right beside each mistake."""
+    trees = [ast.parse(path.read_text()) for path in (ROOT / "scout").glob("*.py")]
+    calls = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)]
     made = [node for node in calls if isinstance(node.func, ast.Name) and node.func.id == "Problem"]
     assert len(made) > 15
     assert [node.lineno for node in made if len(node.args) < 3] == []

@@ -11,7 +11,16 @@ from pydantic import BeforeValidator
 from sqlalchemy import Engine
 
 from jobs import db
-from jobs.store import board, chains, overview, reasons, source_health
+from jobs.store import (
+    board,
+    chains,
+    led,
+    overview,
+    reasons,
+    shown_negatives,
+    source_health,
+    workshop,
+)
 from web import fit_site, pages, plain
 from web.logs import piece
 from web.site import Site
@@ -81,6 +90,33 @@ def router(engine: Engine, site: Site) -> APIRouter:
             found = overview.queue(session, now=db.database_now(session))
         return StrictJson(plain.plain(found, site.clean))
 
+    @api.api_route("/negatives", methods=READ)
+    def negatives() -> Response:
+        with db.reading(engine) as session:
+            found = shown_negatives.board(session, db.database_now(session))
+        return StrictJson(plain.plain(found, site.clean))
+
+    @api.api_route("/negatives/{negative_id}", methods=READ)
+    def negative(negative_id: Id) -> Response:
+        with db.reading(engine) as session:
+            found = shown_negatives.chain(session, negative_id, db.database_now(session))
+        if not found:
+            raise HTTPException(404, f"There is no negative {negative_id}.")
+        return StrictJson({"chain": plain.plain(found, site.clean)})
+
+    @api.api_route("/rigs", methods=READ)
+    def rigs() -> Response:
+        with db.reading(engine) as session:
+            return StrictJson({"rigs": plain.plain(workshop.shown_rigs(session), site.clean)})
+
+    @api.api_route("/workers", methods=READ)
+    def workers() -> Response:
+        with db.reading(engine) as session:
+            now = db.database_now(session)
+            found = workshop.workshop(session, now, silent_seconds=site.silent_seconds)
+        shown = {"at": found.at, "workers": found.workers, "alarms": found.alarms}
+        return StrictJson(plain.plain(shown, site.clean))
+
     @api.api_route("/jobs/{job_id}/log", methods=READ)
     def log(job_id: Id, offset: Annotated[Number, Query(ge=0, le=LARGEST_OFFSET)] = 0) -> Response:
         with db.reading(engine) as session:
@@ -92,6 +128,14 @@ def router(engine: Engine, site: Site) -> APIRouter:
             raise HTTPException(404, f"Job {job_id} has written no log.")
         headers = {"X-Next-Offset": str(part.next_offset), "X-Log-Size": str(part.size)}
         return PlainTextResponse(site.clean(part.text), headers=headers)
+
+    @api.api_route("/events/{event_id}", methods=READ)
+    def event(event_id: Id) -> Response:
+        with db.reading(engine) as session:
+            found = led.event(session, event_id)
+        if found is None:
+            raise HTTPException(404, f"There is no event {event_id}.")
+        return StrictJson(plain.plain(found, site.clean))
 
     @api.api_route("/sources", methods=READ)
     def sources() -> Response:

@@ -10,7 +10,7 @@ from sqlalchemy import Engine, inspect
 from sqlalchemy.exc import StatementError
 from sqlmodel import SQLModel, select
 
-from jobs import db, sightings  # noqa: F401  (fills the metadata)
+from jobs import db, negative_tables, rig_tables, sightings  # noqa: F401  (fills the metadata)
 from jobs.tables import RigRow
 
 

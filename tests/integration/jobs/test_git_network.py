@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.hub import Hub, Repository
 
-from jobs import git_contents, git_network, git_remote
+from jobs import git_arrival, git_contents, git_network, git_packs, git_remote, git_rooms
 from jobs.errors import Permanent, ScoutError, Transient
 from jobs.git import repo_url
 from jobs.git_history import changed_files, changed_paths, commits
@@ -81,12 +81,12 @@ def test_what_was_forced_away_or_deleted_stays(repository: Repository, network: 
     new = repository.commit({"b": "new"})
     repository.push("work")
     git_network.update(network, URL, 1)
-    assert refs(network, SEEN) == [f"{SEEN}{forced}"]
+    assert refs(network, SEEN) == [f"{SEEN}1/{forced}"]
     repository.push(":work")
     git_network.update(network, URL, 1)
-    assert set(refs(network, SEEN)) == {f"{SEEN}{forced}", f"{SEEN}{new}"}
+    assert set(refs(network, SEEN)) == {f"{SEEN}1/{forced}", f"{SEEN}1/{new}"}
     assert f"{BRANCH}work" not in git_network.tips(network, 1)
-    assert {old, forced, new} <= {each.sha for each in commits(network, [1], seen=SEEN)}
+    assert {old, forced, new} <= {each.sha for each in commits(network, [1])}
 
 
 def test_contents_come_one_by_one_and_only_when_asked(
@@ -164,7 +164,7 @@ def test_more_history_than_honest_is_refused_whole(
 ) -> None:
     """The flooding fork loses its namespace; the others keep theirs."""
     git_network.update(network, URL, 1)
-    monkeypatch.setattr(git_network, limit, value)
+    monkeypatch.setattr(git_rooms, limit, value)
     other = hub.add("b/engine")
     for n in range(3):
         other.commit({"x": str(n)})
@@ -208,7 +208,7 @@ def test_a_flood_under_an_unreadable_name_is_refused_whole(
 ) -> None:
     """Nothing of it stays reachable, whatever its branches are called."""
     git_network.update(network, URL, 1)
-    monkeypatch.setattr(git_network, "COMMITS_LIMIT", 2)
+    monkeypatch.setattr(git_rooms, "COMMITS_LIMIT", 2)
     for n in range(3):
         repository.commit({"x": str(n)})
     repository.push()
@@ -223,7 +223,7 @@ def test_a_room_that_stays_is_not_called_empty(
 ) -> None:
     """A guard that failed says so."""
     git_network.update(network, URL, 1, candidate=True)
-    monkeypatch.setattr(git_network, "_change_refs", lambda *_: None)
+    monkeypatch.setattr(git_rooms, "change_refs", lambda *_: None)
     with pytest.raises(Permanent, match="cannot be deleted"):
         git_network.drop(network, 1)
 
@@ -280,7 +280,7 @@ def test_hostile_texts_are_bounded_and_printable(repository: Repository, network
     repository.commit({"b": "1"}, message="\x1b[2Jred\u202e\x1f" + "y" * 5000, author="A\x07B")
     repository.push()
     git_network.update(network, URL, 1)
-    newest, oldest = commits(network, [1], seen=SEEN)
+    newest, oldest = commits(network, [1])
     assert newest.subject.startswith("[2Jredyyy")
     assert len(newest.subject) <= 240
     assert newest.author == "AB"
@@ -330,13 +330,13 @@ def test_what_a_candidate_has_can_be_forgotten(
     other.commit({"b": "3"})
     other.push()
     git_network.update(network, OTHER, 2, candidate=True)
-    assert {commit.sha for commit in commits(network, [2], seen=SEEN)} >= {theirs, first}
+    assert {commit.sha for commit in commits(network, [2])} >= {theirs, first}
     repository.git("commit", "--quiet", "--amend", "-m", "rewritten")
     repository.push()
     git_network.update(network, URL, 1)
     git_network.drop(network, 2)
     assert refs(network, "refs/candidates/") == []
-    assert refs(network, SEEN) == [f"{SEEN}{first}"]
+    assert refs(network, SEEN) == [f"{SEEN}1/{first}"]
     git_network.drop(network, 77)
 
 
@@ -363,7 +363,7 @@ def test_many_packs_become_one(
     assert git_network.tidy(network)
     assert not git_network.tidy(network)
     assert len(list((network / "objects" / "pack").glob("*.pack"))) <= 2
-    assert len(list(commits(network, [1], seen=SEEN))) == 4
+    assert len(list(commits(network, [1]))) == 4
     assert changed_files(network, [repository.head]) == {repository.head: {"b"}}
 
 
@@ -384,7 +384,121 @@ def test_the_head_of_a_pull_request_is_fetched_alone(hub: Hub, network: Path) ->
     repository.push("HEAD:refs/pull/7/head")
     found = git_network.update_pulls(network, URL, 1, [pull])
     assert (found.commits, found.fetched) == ({pull: second}, True)
-    assert refs(network, SEEN) == [f"{SEEN}{first}"]
+    assert refs(network, SEEN) == [f"{SEEN}1/{first}"]
     with pytest.raises(ScoutError):
         git_network.update_pulls(network, URL, 1, ["refs/pull/8/head"])
     assert git_network.held_by(network)[1].commits == {pull: second}
+
+
+def packs(network: Path) -> set[str]:
+    return {path.name for path in (network / "objects" / "pack").iterdir()}
+
+
+def test_a_refused_push_leaves_nothing_on_the_disk(
+    repository: Repository, network: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However often it is tried, and what the fork left behind earlier stays."""
+    git_network.update(network, URL, 1)
+    old = repository.head
+    repository.git("commit", "--quiet", "--amend", "-m", "rewritten")
+    repository.push()
+    git_network.update(network, URL, 1)
+    before = packs(network)
+    monkeypatch.setattr(git_rooms, "COMMITS_LIMIT", 4)
+    for n in range(5):
+        repository.commit({"x": str(n)})
+    repository.push()
+    for _ in range(2):
+        with pytest.raises(Permanent, match="more history"):
+            git_network.update(network, URL, 1)
+        assert packs(network) == before
+    assert f"{SEEN}1/{old}" in refs(network, SEEN)
+
+
+def test_what_one_repository_forces_away_adds_up_to_its_own_limit(
+    hub: Hub, repository: Repository, network: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The oldest goes; nobody else's is touched, and nobody else reads it."""
+    git_network.update(network, URL, 1)
+    other = hub.add("b/engine")
+    theirs = other.commit({"x": "1"})
+    other.push()
+    git_network.update(network, OTHER, 2)
+    other.git("commit", "--quiet", "--amend", "-m", "rewritten")
+    other.push()
+    git_network.update(network, OTHER, 2)
+    monkeypatch.setattr(git_rooms, "COMMITS_LIMIT", 8)
+    forced = []
+    for n in range(6):
+        repository.git("checkout", "--quiet", "--orphan", f"o{n}")
+        for m in range(3):
+            forced.append(repository.commit({"y": f"{n} {m}"}, message=f"{n} {m}"))
+        repository.push()
+        assert git_network.update(network, URL, 1).commits == {f"{BRANCH}main": forced[-1]}
+    kept = {commit.sha for commit in commits(network, [1])}
+    assert set(forced[-6:]) <= kept
+    assert len(kept) <= 8
+    assert refs(network, f"{SEEN}2/") == [f"{SEEN}2/{theirs}"]
+    assert kept.isdisjoint(commit.sha for commit in commits(network, [2]))
+
+
+def test_old_tips_of_all_together_stay_readable_under_no_number(
+    repository: Repository, network: Path
+) -> None:
+    """A network of earlier days is put in order at its next look."""
+    old = repository.commit({"b": "old"})
+    repository.push()
+    git_network.update(network, URL, 1)
+    (network / git_network.ROOMS_GIVEN).unlink()
+    subprocess.run(["git", "update-ref", f"{SEEN}{old}", old], cwd=network, check=True)
+    repository.git("reset", "--quiet", "--hard", "HEAD~")
+    repository.push()
+    git_network.update(network, URL, 1)
+    assert set(refs(network, SEEN)) == {f"{SEEN}0/{old}", f"{SEEN}1/{old}"}
+    subprocess.run(["git", "update-ref", "-d", f"{SEEN}1/{old}"], cwd=network, check=True)
+    assert old in {commit.sha for commit in commits(network, [1])}
+
+
+def test_what_a_killed_process_fetched_is_judged_at_the_next_look(
+    hub: Hub, repository: Repository, network: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where its list did not move since, and whoever is looked at next."""
+    git_network.update(network, URL, 1)
+    other = hub.add("b/engine")
+    other.commit({"x": "1"})
+    other.push()
+    before = packs(network)
+    for n in range(5):
+        repository.commit({"x": str(n)})
+    repository.push()
+
+    class Killed(BaseException):
+        pass
+
+    def die(*_: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(git_arrival, "refuse_flood", die)
+        with pytest.raises(Killed):
+            git_network.update(network, URL, 1)
+    assert packs(network) != before
+    monkeypatch.setattr(git_rooms, "COMMITS_LIMIT", 4)
+    assert git_network.update(network, OTHER, 2).fetched
+    assert refs(network, "refs/remotes/1/") == []
+    assert not git_arrival.is_unjudged(network)
+
+
+def test_a_fetch_that_fails_leaves_no_part_of_a_pack(tmp_path: Path) -> None:
+    """What is half there may be what fills the disk."""
+    folder = tmp_path / "objects" / "pack"
+    folder.mkdir(parents=True)
+    (folder / "pack-1.pack").touch()
+
+    def fail() -> None:
+        (folder / "tmp_pack_x").write_bytes(b"x" * 100)
+        raise Transient("cut off")
+
+    with pytest.raises(Transient), git_packs.arriving(tmp_path):
+        fail()
+    assert [path.name for path in folder.iterdir()] == ["pack-1.pack"]

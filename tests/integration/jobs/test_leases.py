@@ -316,3 +316,19 @@ def test_a_cancelled_job_that_finds_no_cage_is_cancelled_and_not_blocked(databas
         leases.fail(session, lease, failure, START, limit=LIMIT)
         assert work.unblock(session, "no_sandbox", "build") == 0
     assert row(database, job_id).state == State.CANCELLED
+
+
+def test_three_days_of_missed_slots_are_one(database: Engine) -> None:
+    """A scheduler that was away for three days catches up once: one slot, one job (C42)."""
+    every = timedelta(minutes=30)
+    first = fleet.slot_of(NOW, minutes=30)
+    with db.writing(database) as session:
+        assert fleet.take_slot(session, "scout", first, NOW)
+    later = NOW + timedelta(days=3)
+    taken = 0
+    for _ in range(3):
+        with db.writing(database) as session:
+            taken += fleet.take_slot(session, "scout", fleet.slot_of(later, minutes=30), later)
+    assert taken == 1
+    missed = (fleet.slot_of(later, minutes=30) - first) // every
+    assert missed == 144

@@ -256,3 +256,35 @@ def test_redis_and_kombu_are_pinned_as_a_pair():
     offered = [Requirement(line) for line in requires("kombu") or ()]
     (pair,) = [r for r in offered if r.name == "redis"]
     assert version("redis") in pair.specifier
+
+
+def test_a_queue_is_as_long_as_all_of_its_priorities(station, broker):
+    """Celery keeps a list for each priority: what waits in any of them was rung (C46)."""
+    for priority in (0, 3, 6, 9):
+        station.app.send_task("workers.look", args=("build",), queue="build", priority=priority,
+                              ignore_result=True)  # fmt: skip
+    assert waiting(broker) < 4, "they are in lists of their own"
+    assert queue.sweep(station.app, {"build": 4}) == {}
+    assert queue.sweep(station.app, {"build": 5}) == {"build": 1}
+
+
+def test_a_broker_that_cannot_write_loses_no_job(station, broker):
+    """It refuses the message (MISCONF, its disk is full): the job was taken and waits (C50)."""
+    (broker.folder / "dump.rdb" / "in the way").mkdir(parents=True, exist_ok=True)
+    with broker.client() as client:
+        client.config_set("save", "3600 1")
+        client.set("something", "to save")
+        client.bgsave()
+        wait_for(
+            lambda: client.info("persistence")["rdb_last_bgsave_status"] == "err",
+            seconds=20,
+            what="a save that fails",
+        )
+    ids = queue_fetches(station, 1)
+    with capture_logs() as logs:
+        assert not queue.ring(station.app, "build")
+    with broker.client() as client:
+        client.config_set("save", "")
+    assert ["MISCONF" in entry["cause"] for entry in logs] == [True]
+    with db.reading(station.database) as session:
+        assert work.job(session, ids[0]).state == State.QUEUED

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 from typer.testing import CliRunner, Result
 
 from jobs import clock
@@ -17,6 +18,7 @@ from jobs.errors import UsageError
 from jobs.sightings import RepositoryRow
 from jobs.store import catalog
 from scout.cli import app
+from scout.loading import apply
 from scout.reading import parse
 
 BUUN, BEE, MIDDLE = 1188001002, 1188001003, 1188001004
@@ -215,3 +217,42 @@ def test_a_configured_list_that_would_bring_it_back_is_named(
         say("watchlist", "add", "a/b")
     ran = say("watchlist", "remove", "mine")
     assert "list.toml still names it" in ran.stdout
+
+
+def test_what_add_prints_can_be_imported_alone(home: Path) -> None:
+    """Its parent is watched already, and `check` says that it builds on that."""
+    add("spiritbuun/buun-llama-cpp", "--name", "buun")
+    block = add("Anbeeld/beellama.cpp", "--parent", "buun")["toml"]
+    (home / "mine.toml").write_text(block)
+    said = say("watchlist", "check", "mine.toml").stdout
+    assert "parent buun of beellama.cpp is not in this list; it is watched here" in said
+    assert "nothing changed" in say("watchlist", "import", "mine.toml").stdout
+    with pytest.raises(UsageError, match="unknown engine 'buun'"):
+        say("watchlist", "import", "mine.toml", "--replace")
+    say("watchlist", "remove", "buun")
+    with pytest.raises(UsageError, match="unknown engine 'buun'"):
+        say("watchlist", "check", "mine.toml")
+
+
+def test_a_check_makes_no_home(home: Path) -> None:
+    """It reads what is watched where there is something, and writes nothing where there is not."""
+    (home / "mine.toml").write_text('[[engine]]\nname = "a"\nfamily = "llama.cpp"\nrepo = "a/b"\n')
+    say("watchlist", "check", "mine.toml")
+    assert not (home / "var").exists()
+
+
+def test_a_list_of_many_engines_is_imported(home: Path) -> None:
+    """The engines are read once, not once for each."""
+    (home / "many.toml").write_text(
+        "".join(
+            f'[[engine]]\nname = "e{n}"\nfamily = "llama.cpp"\nrepo = "o/e{n}"\n'
+            for n in range(300)
+        )
+    )
+    database = open_database(Settings())
+    asked: list[str] = []
+    event.listen(database, "before_cursor_execute", lambda *words: asked.append(words[2]))
+    with writing(database) as session:
+        apply(session, parse((home / "many.toml").read_text(), "many"), clock.now())
+    whole = [each for each in asked if "FROM engine" in each and "WHERE" not in each]
+    assert len(whole) <= 2

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.chain import Chain, build_chain, patch
+from support.chain import Chain, copy_chain, patch
 from support.hub import Hub
 from support.watching import CHAIN
 from typer.testing import CliRunner, Result
@@ -33,7 +33,7 @@ IDS = {"up/llama.cpp": (1, None), "tom/turbo": (2, 1), "buun/engine": (3, 2),
 
 
 @pytest.fixture
-def chain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Chain:
+def chain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first_chain: Chain) -> Chain:
     """The chain in a watch list, looked at once, with two forks that GitHub listed."""
     hub = Hub(tmp_path / "outside")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(hub.config))
@@ -42,7 +42,7 @@ def chain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Chain:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "list.toml").write_text(CHAIN)
     monkeypatch.setenv("FORKSCOUT_WATCHLIST", str(tmp_path / "list.toml"))
-    chain = build_chain(hub)
+    chain = copy_chain(first_chain, hub)
     readme = "A fork of buun/engine; see https://github.com/new/work and github.com/bee/engine."
     chain.bee.commit({"README.md": readme}, message="readme", author="bee")
     chain.bee.push("HEAD:refs/heads/main")

@@ -264,3 +264,12 @@ def test_a_token_is_sent_over_tls_or_to_this_machine(base: str) -> None:
 def test_addresses_of_other_servers_are_taken(base: str) -> None:
     """A company's own server, and one on this machine."""
     assert Client(base=base).base == base.rstrip("/")
+
+
+def test_unchanged_is_no_answer_to_who_knew_nothing(github: GitHub) -> None:
+    """304 for a page that was asked for in full says nothing, and why is said."""
+    github.add(7, "a/llama.cpp")
+    github.fail("/repositories/7", status=304)
+    answer = ask_as(github).ask("repositories/7", many=False)
+    assert (answer.kind, answer.status) == (Kind.NOT_KNOWN, 304)
+    assert answer.reason == "a page that was asked for in full is called unchanged"

@@ -114,7 +114,7 @@ def test_a_fork_is_watched_listed_and_let_go(github: GitHub) -> None:
     say("scout", "run", "--source", "github_forks")
     assert "watching some/dflash" in say("watch", "fork", "some/dflash-llama.cpp").stdout
     assert "already watching" in say("watch", "fork", "some/dflash-llama.cpp").stdout
-    assert "some/dflash-llama.cpp  fork known" in say("watch", "list").stdout
+    assert "some/dflash-llama.cpp  fork\n" in say("watch", "list").stdout
     assert json.loads(say("watch", "list", "--json").stdout)[0]["kind"] == "fork"
     say("scout", "run", "--source", "github_forks")
     found = json.loads(say("forks", "--rank", "--json", "--limit", "200").stdout)
@@ -136,7 +136,7 @@ def test_a_copy_is_listed_as_what_it_is(github: GitHub) -> None:
 
 @pytest.mark.parametrize(
     "place",
-    ["35", "a/b", "a/b#0", "a/b#x", "https://github.com/a/b/issues/1", "-x/b#1", "a/../b#1",
+    ["35", "a/b", "a/b#0", "a/b#x", "https://elsewhere.test/a/b/issues/1", "-x/b#1", "a/../b#1",
      "a/b#1 --x", "http://2130706433/#1"],
 )  # fmt: skip
 def test_only_a_place_is_taken(github: GitHub, place: str) -> None:

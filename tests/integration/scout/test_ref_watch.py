@@ -2,47 +2,28 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine
-from sqlmodel import select
-from support.bombs import bomb
-from support.chain import Chain, build_chain, patch, upstream_commit
+from support.chain import Chain, patch, upstream_commit
 from support.hub import Hub
 from support.watching import CHAIN, Scout, bench_of, engine
 
 from jobs.db import reading, writing
 from jobs.dispatch import plan_events
-from jobs.errors import Permanent
 from jobs.model import Kind, Lane, State
-from jobs.sightings import SourceStateRow
 from jobs.store import catalog, refs, work
 from jobs.tables import RevisionRow
 from scout.family import family_of
-from scout.graph import Graph
-from scout.history import GitHistory
 from scout.kinship import kindred
 
 pytestmark = pytest.mark.needs("git")
 
 
-@pytest.fixture
-def chain(hub: Hub) -> Chain:
-    return build_chain(hub)
-
-
-@pytest.fixture
-def scout(database: Engine, tmp_path: Path) -> Scout:
-    return Scout(database, tmp_path)
-
-
 def plan(scout: Scout) -> list[Any]:
+    """The new jobs of what moved, without the baselines they bring along."""
     with writing(scout.database) as session:
-        return plan_events(session, scout.at)
+        return [job for job in plan_events(session, scout.at) if job.lane != Lane.BACKFILL]
 
 
 def told(scout: Scout, kind: str) -> list[dict[str, Any]]:
@@ -127,9 +108,12 @@ def test_a_push_is_built_and_a_newer_one_supersedes_it(chain: Chain, scout: Scou
     first = {job.kind: job for job in plan(scout)}
     assert set(first) == {"fetch_model", "build", "bench"}
     with reading(scout.database) as session:
-        (revision,) = catalog.revisions_of(session, catalog.engine_named(session, "buun").id or 0)
+        before, revision = catalog.revisions_of(
+            session, catalog.engine_named(session, "buun").id or 0
+        )
         waiting = catalog.revisions_of(session, catalog.engine_named(session, "turbo").id or 0)
     assert revision.label == f"master@{chain.buun.head[:9]}"
+    assert before.label.startswith("master@")
     assert len(waiting) == 1
     assert {job.lane for job in first.values()} == {Lane.FRESH}
 
@@ -181,24 +165,12 @@ def test_a_head_that_comes_back_is_built(chain: Chain, scout: Scout) -> None:
 
 
 def waiting(scout: Scout) -> list[str]:
-    """The commits whose benches wait."""
+    """The commits whose benches wait, not as baselines of others."""
     with reading(scout.database) as session:
         rows = work.jobs(session, states=[State.QUEUED, State.BLOCKED], kind=Kind.BENCH)
+        rows = [row for row in rows if row.lane != Lane.BACKFILL]
         revisions = [session.get(RevisionRow, row.payload["revision_id"]) for row in rows]
         return [row.commit for row in revisions if row is not None]
-
-
-def test_a_push_of_endless_paths_is_recorded(chain: Chain, scout: Scout) -> None:
-    """A dozen objects that stand for a million files: the push is told, without its paths."""
-    scout.load(CHAIN)
-    scout.look()
-    sha = bomb(chain.buun, width=10, depth=5)
-    chain.buun.push(f"{sha}:refs/heads/master")
-    summary = scout.look()
-    assert summary.troubles == ()
-    (push,) = [news for news in summary.new if news.kind == "fork_pushed"]
-    assert (push.facts["too_many_paths"], push.facts["files_hot"]) == (True, [])
-    assert scout.look().new == ()
 
 
 def test_a_head_that_another_watched_branch_has_is_not_superseded(
@@ -221,20 +193,6 @@ def test_a_head_that_another_watched_branch_has_is_not_superseded(
         assert {work.job(session, number).state for number in first} == {"queued", "blocked"}
 
 
-def test_an_event_without_its_old_history_still_counts(chain: Chain, scout: Scout) -> None:
-    """After the network's folder was lost, a force push is told with what is known."""
-    scout.load(CHAIN)
-    scout.look()
-    shutil.rmtree(scout.network)
-    chain.bee.git("reset", "--quiet", "--hard", "HEAD~1")
-    patch(chain.bee, "other", "bee", 30)
-    chain.bee.push("HEAD:refs/heads/main")
-    summary = scout.look()
-    assert summary.troubles == ()
-    (push,) = told(scout, "fork_pushed")
-    assert (push["after"], push["forced"]) == (chain.bee.head, None)
-
-
 def test_a_rebase_without_new_patches_waits_behind(chain: Chain, scout: Scout) -> None:
     """It is a sync in the lane of what is not urgent, and no push."""
     scout.load(CHAIN.replace('trust = "approve"', 'trust = "auto"') + bench_of("turbo"))
@@ -244,41 +202,6 @@ def test_a_rebase_without_new_patches_waits_behind(chain: Chain, scout: Scout) -
     scout.look()
     assert [row.kind for row in scout.events().values()] == ["upstream_synced"]
     assert {job.lane for job in plan(scout)} == {Lane.RETEST}
-
-
-def test_a_squashed_history_keeps_the_old_commit(chain: Chain, scout: Scout) -> None:
-    """A force push with new work is one; what it threw away can still be looked at."""
-    scout.load(CHAIN)
-    scout.look()
-    old = chain.bee.head
-    chain.bee.git("reset", "--quiet", "--soft", "HEAD~2")
-    chain.bee.commit({}, message="Restore local changes on cleaned history", author="bee")
-    chain.bee.push("HEAD:refs/heads/main")
-    scout.look()
-    (push,) = told(scout, "fork_pushed")
-    assert (push["forced"], push["new_patches"]) == (True, 1)
-    assert scout.history.graph([push["repository"]]).knows(old)
-
-
-def test_doubt_keeps_the_state(hub: Hub, chain: Chain, scout: Scout) -> None:
-    """A repository that is not there is reported and asked less often; nothing becomes gone."""
-    scout.load(CHAIN)
-    scout.look()
-    hidden = chain.bee.bare.with_suffix(".hidden")
-    chain.bee.bare.rename(hidden)
-    (trouble,) = scout.look().troubles
-    assert trouble.engine == "bee"
-    hidden.rename(chain.bee.bare)
-    assert "bee" in scout.look().looked
-    with reading(scout.database) as session:
-        row = next(
-            row
-            for row in refs.repositories_of_engines(session).values()
-            if row.full_name == "bee/engine"
-        )
-        assert row.state == "known"
-        assert refs.refs_of(session, row.id or 0)
-    assert scout.events() == {}
 
 
 def test_new_abilities_are_told_with_the_push(chain: Chain, scout: Scout) -> None:
@@ -331,25 +254,6 @@ def test_a_fork_that_has_a_patch_first_is_its_source(chain: Chain, scout: Scout)
     assert took == {"buun took 1 patch of bee", "bee took 2 patches of buun"}
 
 
-def test_hostile_names_and_texts_stay_text(hub: Hub, chain: Chain, scout: Scout) -> None:
-    """Options, shell words and escapes arrive as bounded, printable facts."""
-    scout.load(CHAIN)
-    scout.look()
-    chain.bee.commit(
-        {"--exec=touch": "1", "$(id)": "2"},
-        message="<script>alert(1)</script>\x1b[31m" + "z" * 999,
-        author="$(reboot)",
-    )
-    chain.bee.push("HEAD:refs/heads/main", "HEAD:refs/heads/x/--upload-pack=touch;reboot")
-    assert scout.look().troubles == ()
-    (push,) = told(scout, "fork_pushed")
-    assert push["new_authors"] == ["$(reboot)"]
-    assert push["subjects"][0].startswith("<script>alert(1)</script>[31mzzz")
-    assert len(push["subjects"][0]) <= 240
-    (branch,) = told(scout, "branch_created")
-    assert branch["ref"] == "refs/heads/x/--upload-pack=touch;reboot"
-
-
 def test_upstreams_own_push_is_news_too(chain: Chain, scout: Scout) -> None:
     """Its commits are all new, and pull requests are what it is made of."""
     scout.load(CHAIN + engine("other", "up/llama.cpp"))
@@ -359,65 +263,6 @@ def test_upstreams_own_push_is_news_too(chain: Chain, scout: Scout) -> None:
     scout.look()
     pushes = told(scout, "fork_pushed")
     assert {push["new_patches"] for push in pushes} == {1}
-
-
-class Racing(GitHistory):
-    """A history during whose reading another scout finishes its own round."""
-
-    other: Scout | None = None
-
-    def graph(self, numbers: Sequence[int]) -> Graph:
-        other, Racing.other = Racing.other, None
-        if other is not None:
-            other.look()
-        return super().graph(numbers)
-
-
-def test_two_scouts_tell_once(chain: Chain, scout: Scout) -> None:
-    """What another watcher wrote in the meantime is not new, and nothing is written twice."""
-    scout.load(CHAIN)
-    scout.look()
-    patch(chain.buun, "one", "buun", 30)
-    chain.buun.push("HEAD:refs/heads/master")
-    Racing.other = Scout(scout.database, scout.network.parents[1])
-    scout.history = Racing(scout.network)
-    assert scout.look().new == ()
-    assert len(told(scout, "fork_pushed")) == 1
-
-
-class Unreadable(GitHistory):
-    """A history that cannot be read today."""
-
-    def graph(self, numbers: Sequence[int]) -> Graph:
-        raise Permanent("git wrote more than it may", advice="look at it")
-
-
-def test_an_unreadable_history_loses_no_event(chain: Chain, scout: Scout) -> None:
-    """Nothing is recorded, so that the push is told once the history can be read."""
-    scout.load(CHAIN)
-    scout.look()
-    patch(chain.buun, "one", "buun", 30)
-    chain.buun.push("HEAD:refs/heads/master")
-    scout.history = Unreadable(scout.network)
-    (trouble,) = scout.look().troubles
-    assert trouble.engine == "upstream"
-    with reading(scout.database) as session:
-        states = session.exec(select(SourceStateRow)).all()
-    assert sorted((row.failures, row.retry_at is not None) for row in states) == [
-        *[(0, False)] * 3,
-        (1, True),
-    ]
-    scout.history = GitHistory(scout.network)
-    assert [news.kind for news in scout.look().new] == ["fork_pushed"]
-
-
-def test_a_lost_network_is_fetched_again_without_news(chain: Chain, scout: Scout) -> None:
-    """The folder may be deleted at any time: rows say what was told."""
-    scout.load(CHAIN)
-    scout.look()
-    shutil.rmtree(scout.network)
-    assert scout.look().new == ()
-    assert (scout.network / "HEAD").exists()
 
 
 def test_a_pull_request_is_an_engine_of_its_own(chain: Chain, scout: Scout) -> None:
@@ -459,3 +304,18 @@ def test_an_engine_nobody_can_build_yet_is_watched(chain: Chain, scout: Scout, h
         kin = kindred(session)
     (descent,) = family_of("vllm", kin, scout.history, now=scout.at)
     assert descent.head == other.head
+
+
+def test_a_pull_request_that_is_not_there_is_said_as_a_branch_is(
+    chain: Chain, scout: Scout
+) -> None:
+    """It is no trouble of the network; others of the same engine are looked at all the same."""
+    chain.upstream.push("HEAD:refs/pull/7/head")
+    both = engine("mtp", "up/llama.cpp", "pull/7").replace('["pull/7"]', '["pull/7", "pull/8"]')
+    scout.load(both + engine("none", "up/llama.cpp", "pull/9"))
+    found = scout.look()
+    said = {each.engine: each for each in found.troubles}
+    assert "pull/8 of up/llama.cpp, to be built, is not there" in said["mtp"].message
+    assert "pull/9 of up/llama.cpp, to be built, is not there" in said["none"].message
+    assert all("network" not in each.advice for each in said.values())
+    assert found.looked["mtp"] == (f"pull/7@{chain.upstream.head[:9]}",)

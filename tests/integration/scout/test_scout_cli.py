@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from support.chain import build_chain
+from support.chain import Chain
 from support.hub import Hub
 from support.package_index import PackageIndex
 from support.watching import CHAIN, engine
@@ -102,9 +102,8 @@ def test_nothing_watched_says_what_to_do() -> None:
 
 
 @pytest.mark.needs("git")
-def test_lineage_from_the_watch_list_to_the_tree(tmp_path: Path, hub: Hub) -> None:
+def test_lineage_from_the_watch_list_to_the_tree(tmp_path: Path, chain: Chain) -> None:
     """After one look the chain is printed as a tree, and as JSON, and is kept in the same words."""
-    build_chain(hub)
     (tmp_path / "chain.toml").write_text(CHAIN)
     say("watchlist", "import", "chain.toml")
     with pytest.raises(UsageError, match="no repository of 'bee' was seen yet"):
@@ -142,9 +141,8 @@ def test_with_nothing_watched_the_demo_is_taken_and_told(package_index: PackageI
 
 
 @pytest.mark.needs("git")
-def test_a_lone_fork_is_told_why_it_stands_alone(tmp_path: Path, hub: Hub) -> None:
+def test_a_lone_fork_is_told_why_it_stands_alone(tmp_path: Path, chain: Chain) -> None:
     """With what to type to give it company."""
-    build_chain(hub)
     (tmp_path / "one.toml").write_text(engine("bee", "bee/engine"))
     say("watchlist", "import", "one.toml")
     say("scout", "run")

@@ -8,8 +8,7 @@ from typing import NoReturn
 
 import pytest
 from sqlalchemy import Engine
-from support.chain import Chain, build_chain, patch
-from support.hub import Hub
+from support.chain import Chain, patch
 from support.watching import CHAIN, Scout, engine
 
 from jobs.db import reading
@@ -46,8 +45,8 @@ class Failing(GitHistory):
 
 
 @pytest.fixture
-def chain(hub: Hub) -> Chain:
-    chain = build_chain(hub)
+def chain(chain: Chain) -> Chain:
+    """With an option of buun's own."""
     flags = ARGUMENTS + 'add_opt({"--tree-budget"}, "N");'
     patch(chain.buun, flags, "buun", 23, "common/arg.cpp")
     chain.buun.push("HEAD:refs/heads/master")

@@ -17,8 +17,8 @@ from jobs.errors import JobFailure, UsageError
 from jobs.store import catalog, origins
 from jobs.submit import Desk, resolve
 from scout.adding import Wish, add, remove
-from workers.building import _trusted_name
 from workers.errands import subject
+from workers.source import trusted_name
 
 pytestmark = pytest.mark.needs("git")
 OLD, NEW, STRANGER = "anbeeld/bee", "anbeeld/moved", 99
@@ -137,7 +137,7 @@ def test_builds_and_submits_use_the_number_too(moved: Moved, tmp_path: Path) -> 
             session, engine_id=1, commit=own.head, label="x", order_key="x", now=NOON
         )
         known = subject(session, revision.id or 0)
-        assert _trusted_name(known) == known.revision.source == NEW
+        assert trusted_name(known) == known.revision.source == NEW
     assert resolve(Desk(settings, database), row, "main").commit == own.head
     moved.github.remove(BEE)
     moved.api()
@@ -145,7 +145,7 @@ def test_builds_and_submits_use_the_number_too(moved: Moved, tmp_path: Path) -> 
         in_doubt = subject(session, revision.id or 0)
         assert origins.origin_of(session, row).doubt
     with pytest.raises(JobFailure, match="is not known"):
-        _trusted_name(in_doubt)
+        trusted_name(in_doubt)
     with pytest.raises(UsageError, match="is not known"):
         resolve(Desk(settings, database), row, "main")
 

@@ -7,12 +7,17 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 from sqlmodel import select
+from support.github import GitHub
 from support.hub import Hub, Repository
 from support.watching import Scout, bench_of, engine
 
 from jobs.db import writing
 from jobs.dispatch import plan_events
 from jobs.sightings import RepositoryRow
+from scout.github import repositories
+from scout.github.client import Client
+from scout.github.desk import Desk
+from scout.github.rounds import look_around
 
 pytestmark = pytest.mark.needs("git")
 PLAIN = 'x({"--mmap"});'
@@ -121,3 +126,33 @@ def test_a_default_branch_that_was_renamed_is_told_and_followed(
     fork.push("HEAD:refs/heads/trunk")
     (push,) = scout.look().new
     assert push.revision == fork.head
+
+
+def test_a_branch_left_behind_and_a_new_default_are_each_told_once(
+    scout: Scout, fork: Repository
+) -> None:
+    """The watch list names the old branch, GitHub the new default, git sees who stands still; the
+    change of the default branch is one event, whoever saw it first (C73)."""
+    scout.load(engine("fork", "a/fork", "main"))
+    scout.look()
+    frozen = fork.head
+    fork.push("HEAD:refs/heads/trunk")
+    scout.look()
+    fork.git("--git-dir", str(fork.bare), "symbolic-ref", "HEAD", "refs/heads/trunk")
+    with GitHub() as github:
+        github.add(4711, "a/fork", default_branch="main")
+        client = Client(adapter=github.adapter, now=lambda: scout.at)
+        desk = Desk(scout.database, client, lambda: scout.at)
+        look_around(desk, [repositories.NAME], force=True)
+        github.repos[4711]["default_branch"] = "trunk"
+        seen = look_around(desk, [repositories.NAME], force=True)
+    assert [each.key for each in seen.new] == ["gh:repo:4711:default_changed:trunk"]
+    fork.commit({"b": "2"}, at=int(scout.at.timestamp()) + 90 * 86_400)
+    fork.push("HEAD:refs/heads/trunk")
+    told = [each.kind for each in scout.look().new]
+    assert sorted(told) == ["branch_stale", "fork_pushed"]
+    fork.commit({"b": "3"}, at=int(scout.at.timestamp()) + 91 * 86_400)
+    fork.push("HEAD:refs/heads/trunk")
+    assert [each.kind for each in scout.look().new] == ["fork_pushed"]
+    (stale,) = (row for row in scout.events().values() if row.kind == "branch_stale")
+    assert stale.payload["facts"]["oid"] == frozen

@@ -7,8 +7,12 @@ import json
 import pytest
 from support.asgi import ask
 from support.example import write_log
+from support.rows import NOON, Rows
 
+from jobs import db
 from jobs.config import Settings
+from jobs.planning.drafts import LeftOut, Why
+from jobs.store import rules
 from web import pages
 from web.app import create_app, hosts
 
@@ -228,3 +232,34 @@ def test_a_database_that_fails_is_told_in_our_look(app, example) -> None:
     assert "does not answer" in page.text
     assert "Content-Security-Policy" in page.headers
     assert "does not answer" in ask(app, "/api/v1/leaderboard").json()["detail"]
+
+
+def test_rigs_and_workers_are_told_as_json(app, example):
+    """State, golden and runs of each rig; condition and age of each worker; alarms."""
+    rigs = ask(app, "/api/v1/rigs").json()["rigs"]
+    assert {rig["state"] for rig in rigs} == {"unproven"}
+    found = ask(app, "/api/v1/workers").json()
+    assert {"name", "condition", "beat_age_seconds", "job"} <= set(found["workers"][0])
+    assert found["at"].endswith("+00:00")
+    page = ask(app, "/workers.html").text
+    assert all(worker["label"] in page for worker in found["workers"])
+
+
+def test_an_event_shows_jobs_and_what_was_left_out(app, example) -> None:
+    """Page and JSON; the text of strangers stays text."""
+    with db.writing(example.engine) as session:
+        rows = Rows(session)
+        event = rows.event(title="<b>pushed</b>", key="push:1")
+        job = rows.job(cause={"event_id": event.id})
+        left = LeftOut("x", "qwen on big", Why.DOES_NOT_FIT, "<i>24 GiB</i>", 0.5)
+        rules.leave_out(session, event.id, [left], NOON)
+        number, job_id = event.id, job.id
+    page = ask(app, f"/events/{number}.html").text
+    assert f"jobs/{job_id}.html" in page
+    for part in ("&lt;b&gt;pushed", "&lt;i&gt;24 GiB", "does not fit"):
+        assert part in page
+    found = _strict(ask(app, f"/api/v1/events/{number}").text)
+    assert [each["id"] for each in found["led_to"]["jobs"]] == [job_id]
+    assert found["led_to"]["left_out"][0]["why"] == "does not fit"
+    assert f"events/{number}.html" in ask(app, f"/jobs/{job_id}.html").text
+    assert ask(app, "/events/99999.html").status_code == 404

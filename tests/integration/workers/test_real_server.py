@@ -75,7 +75,7 @@ def weights(tmp_path_factory):
     return tiny_model.write(tmp_path_factory.mktemp("weights") / "tiny.gguf")
 
 
-def bench(sandbox, artifact, weights, tmp_path, *, endpoint="chat", intent=None):
+def bench(sandbox, artifact, weights, tmp_path, *, endpoint="chat", intent=None, drafter=None):
     place = Place(sandbox, LIMITS, tmp_path, tmp_path / "log", f"test-{tmp_path.name}")
     tree = Mount(artifact, "/run/artifact")
     extra = interpreter_mounts(xllamacpp)
@@ -92,6 +92,7 @@ def bench(sandbox, artifact, weights, tmp_path, *, endpoint="chat", intent=None)
         launcher=launcher_of(xllamacpp),
         mounts=extra,
         intent=intent or {},
+        drafter=Mount(drafter, "/run/drafter.gguf") if drafter else None,
     )
     return run_bench(plan, place, control=control)
 
@@ -117,6 +118,24 @@ def test_the_real_server_is_measured_in_the_cage(artifact, weights, tmp_path):
     [boot] = bench(Bubblewrap(), artifact, weights, tmp_path, intent={"kv": "q8_0"})
     assert boot.listener_is_child
     assert {m.validity for m in boot.measurements} == {Validity.OK}
+
+
+def test_a_real_drafter_drafts(artifact, weights, tmp_path):
+    """A model that drafts for itself is always right: what the server says of it is kept."""
+    [boot] = bench(Uncaged(), artifact, weights, tmp_path, drafter=weights)
+    assert boot.effective.speculative is True
+    for measurement in boot.measurements:
+        assert (measurement.validity, measurement.reason) == (Validity.OK, ""), measurement
+        assert measurement.draft_n > 0
+        assert measurement.draft_accepted_n > 0
+
+
+def test_a_drafter_of_a_kind_that_is_not_known_is_refused(artifact, weights, tmp_path):
+    """Which words there are is said before a server starts."""
+    with pytest.raises(JobFailure, match="speculation = 'dflsh'"):
+        bench(
+            Uncaged(), artifact, weights, tmp_path, drafter=weights, intent={"speculation": "dflsh"}
+        )
 
 
 def test_the_real_cache_is_as_large_as_the_header_lets_expect(artifact, weights, tmp_path):

@@ -49,6 +49,10 @@ LINES = [
     ("oom_compute", "sched_reserve: failed to allocate compute buffers"),
     ("oom_runtime", "CUDA error: out of memory"),
     (
+        "token_range",
+        "what():  vector::_M_range_check: __n (which is 1083360553) >= this->size()",
+    ),
+    (
         "oom_hidden",
         "what():  vector::_M_range_check: __n (which is 5) >= this->size()",
     ),

@@ -8,7 +8,7 @@ import pytest
 
 from jobs.model import BuildTarget, Revision
 from jobs.payloads import BenchPayload
-from jobs.planner import bench_identity, build_identity
+from jobs.planner import bench_identity, build_identity, digest, series_key
 from jobs.scenarios import SCENARIOS
 
 REVISION = Revision("buun", "llama.cpp", "a" * 40, "version 1.2.0", "owner/name")
@@ -82,3 +82,27 @@ def test_who_asks_does_not_matter() -> None:
     assert bench_identity(renamed, weights_sha256="d" * 64, scenario=scenario) == bench_identity(
         PAYLOAD, weights_sha256="d" * 64, scenario=scenario
     )
+
+
+def test_what_runs_beside_the_target_is_part_of_the_question() -> None:
+    """Another drafter is another bench on another series; its row's number says nothing."""
+    scenario = SCENARIOS["decode-128"]
+    keys = set()
+    for sha256, number in (("", None), ("1" * 64, 7), ("1" * 64, 8), ("2" * 64, 7)):
+        payload = PAYLOAD.model_copy(update={"drafter_sha256": sha256, "drafter_file_id": number})
+        weights = {"weights_sha256": "d" * 64, "scenario": scenario, "payload": payload}
+        keys.add(
+            (
+                bench_identity(payload, weights_sha256="d" * 64, scenario=scenario),
+                series_key(engine="buun", target="cpu", **weights),
+            )
+        )
+    assert len(keys) == 3
+
+
+def test_a_target_that_runs_alone_keeps_its_series() -> None:
+    """Digests of results that were stored before drafters could be benched."""
+    scenario = SCENARIOS["decode-128"]
+    found = bench_identity(PAYLOAD, weights_sha256="d" * 64, scenario=scenario)
+    parts = ("bench", "b" * 64, "d" * 64, scenario.key, "cpu", 2048, {}, [], {}, 5, 3)
+    assert found == digest(*parts)

@@ -120,7 +120,7 @@ def test_intents_become_flags():
     [
         ({"kv": "turbo8"}, "kv = turbo8"),
         ({"kv": "q8 0; rm"}, "kv = "),
-        ({"speculation": "dflash"}, "speculation = 'dflash'"),
+        ({"speculation": "dflash"}, "speculation = dflash without a drafter"),
         ({"vision": "on"}, "vision = 'on'"),
         ({"context": 4096}, "context = 4096"),
         ({"batch": 0}, "batch = 0"),
@@ -195,3 +195,58 @@ def test_sizes_of_buffers_are_asked_for_where_it_costs_nothing(fourth, words):
     argv = list(llama_cpp.launch(LAUNCH, flags).argv)
     place = argv.index("--verbosity") if "--verbosity" in argv else len(argv)
     assert argv[place : place + 2] == words
+
+
+WITH_DRAFTER = replace(LAUNCH, drafter_path="/weights/drafter.gguf")
+
+
+def spoken(words):
+    """Flags of a build whose help lists these kinds of speculation."""
+    choices = {**FLAGS.choices, "--spec-type": words}
+    names = FLAGS.names | {"--model-draft", "--spec-type", "--mmproj"}
+    return replace(FLAGS, names=names, choices=choices)
+
+
+@pytest.mark.parametrize(
+    ("asked", "offered", "word"),
+    [
+        ("dflash", ("none", "ngram-mod", "dflash"), "dflash"),
+        ("dflash", ("none", "draft-simple", "draft-dflash"), "draft-dflash"),
+        ("draft", ("none", "draft-simple", "draft-dflash"), "draft-simple"),
+        ("draft", ("none", "ngram-cache"), None),
+        ("eagle3", ("none", "draft-eagle3"), "draft-eagle3"),
+    ],
+)
+def test_a_kind_of_speculation_is_told_in_the_words_of_the_build(asked, offered, word):
+    """Forks and releases renamed it; where a drafter alone is enough, nothing more is said."""
+    launch = replace(WITH_DRAFTER, intent={"speculation": asked})
+    argv = llama_cpp.launch(launch, spoken(offered)).argv
+    assert argv[argv.index("--model-draft") + 1] == "/weights/drafter.gguf"
+    assert (argv[argv.index("--spec-type") + 1] if "--spec-type" in argv else None) == word
+
+
+def test_heads_inside_the_target_need_no_drafter():
+    """MTP drafts from the target's own file."""
+    argv = llama_cpp.launch(
+        replace(LAUNCH, intent={"speculation": "mtp"}), spoken(("none", "draft-mtp"))
+    ).argv
+    assert "draft-mtp" in argv
+    assert "--model-draft" not in argv
+
+
+def test_a_build_without_the_kind_is_unsupported():
+    """What the build does offer is said."""
+    launch = replace(WITH_DRAFTER, intent={"speculation": "dflash"})
+    with pytest.raises(JobFailure) as caught:
+        llama_cpp.launch(launch, spoken(("none", "draft-simple")))
+    assert (caught.value.failure_class, caught.value.blame) == ("unsupported", Blame.CONFIGURATION)
+    assert "draft-simple" in caught.value.advice
+
+
+def test_a_projector_is_loaded_with_vision_only():
+    """Neither alone says what was meant."""
+    launch = replace(LAUNCH, projector_path="/weights/projector.gguf")
+    argv = llama_cpp.launch(replace(launch, intent={"vision": "on"}), spoken(())).argv
+    assert argv[argv.index("--mmproj") + 1] == "/weights/projector.gguf"
+    with pytest.raises(JobFailure, match="vision"):
+        llama_cpp.launch(launch, spoken(()))

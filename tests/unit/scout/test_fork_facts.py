@@ -200,3 +200,13 @@ def test_bots(author: str, bot: bool) -> None:
 def test_papers(path: str, paper: bool) -> None:
     """Documents and how it is built elsewhere."""
     assert is_paper(path) is paper
+
+
+def test_patches_without_a_file_are_no_papers() -> None:
+    """An empty commit touches neither documents nor CI; where its files are not known, nothing is
+    claimed of it."""
+    found = own(forked(), {"refs/heads/main": "f1"})
+    assert found is not None
+    facts = git_facts(found, {commit.sha: () for commit in found.work})
+    assert (facts.only_empty, facts.only_papers) == (True, False)
+    assert not git_facts(found, None).only_empty

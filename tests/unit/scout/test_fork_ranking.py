@@ -141,3 +141,25 @@ def test_stored_facts_come_back() -> None:
     assert GitFacts.read({}) is None
     stored = {"own_vs_parent": 3, "capabilities": ["--x"], "later": 1}
     assert GitFacts.read(stored) == GitFacts(own_vs_parent=3, capabilities=("--x",))
+
+
+def test_one_figure_is_said_once() -> None:
+    """Where the parent is upstream, what is beyond the one is beyond the other."""
+    same = replace(BEE_GIT, own_vs_upstream=176, own_vs_parent=176, parent="upstream")
+    reasons = "; ".join(rank(BEE, same, now=NOW).reasons)
+    assert "176 patches of its own beyond its parent upstream" in reasons
+    assert reasons.count("176") == 1
+
+
+def test_a_push_of_today_is_of_today() -> None:
+    """Nobody counts 0 days."""
+    fresh = replace(BEE, pushed_at=NOW - timedelta(hours=2))
+    assert any("last push today" in each for each in rank(fresh, None, now=NOW).reasons)
+
+
+def test_patches_that_change_no_file_are_called_so() -> None:
+    """They touch neither documents nor CI, and are worth as little."""
+    empty = replace(BEE_GIT, only_empty=True)
+    found = rank(BEE, empty, now=NOW)
+    assert "-20 its patches change no file" in found.reasons
+    assert found.score < rank(BEE, BEE_GIT, now=NOW).score

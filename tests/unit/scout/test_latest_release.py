@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from scout.github.latest import is_finished, latest
+from scout.github.releases import ASSETS_AWAITED, assets_awaited_until
 
 
 def made(tag: str, day: int, **more: Any) -> dict[str, Any]:
@@ -56,3 +58,15 @@ def test_strangers_words_are_harmless() -> None:
     """No tag, a list as a tag, huge numbers, no date."""
     assert latest([{}, {"tag_name": ["v1"]}, made("v" + "9" * 400, 1)]) == f"v{'9' * 198}…"
     assert latest([{"tag_name": "v1.0"}]) == "v1.0"
+
+
+@pytest.mark.parametrize(
+    ("count", "ships_files", "waits"),
+    [(0, True, True), (0, False, False), (3, True, False)],
+    ids=["none yet", "never any", "there"],
+)
+def test_files_are_awaited_for_a_limited_time(count: int, ships_files: bool, waits: bool) -> None:
+    """CI adds them later; after that, or where none ever came, the source is built (C66)."""
+    at = datetime(2026, 5, 1, tzinfo=UTC)
+    until = assets_awaited_until(at, count=count, ships_files=ships_files)
+    assert until == (at + ASSETS_AWAITED if waits else None)

@@ -7,7 +7,7 @@ import pytest
 from jobs.errors import UsageError
 from jobs.hub_names import set_sha256
 from scout.reading import parse, shipped
-from scout.toml_lines import line_of
+from scout.toml_lines import Lines
 from scout.watchlist import WatchList
 
 GOOD = """\
@@ -205,10 +205,10 @@ def test_broken_toml_is_placed_too(text: str, line: int) -> None:
 def test_a_line_is_found_behind_lookalikes() -> None:
     """Texts that look like tables, and values over several lines, mislead nobody."""
     text = 'a = """\n[[b]]\nc = 1\n"""\n\n[[b]]\nc = [\n 1,\n 2,\n]\n[[b]]\nc = 3 # c = 4\n'
-    assert line_of(text, ("b", 0, "c", 1)) == 7
-    assert line_of(text, ("b", 1, "c")) == 12
-    assert line_of(text, ("b", 1, "missing")) == 11
-    assert line_of(text, ("nothing",)) == 1
+    assert Lines(text).of(("b", 0, "c", 1)) == 7
+    assert Lines(text).of(("b", 1, "c")) == 12
+    assert Lines(text).of(("b", 1, "missing")) == 11
+    assert Lines(text).of(("nothing",)) == 1
 
 
 def test_windows_line_ends_are_read() -> None:
@@ -288,3 +288,108 @@ def test_a_place_of_the_hub_is_named_once() -> None:
     """Two entries of one place would hide the roles of one of them."""
     text = '[[models]]\nwatch = "author:a"\n' * 2
     assert "a second 'author:a'" in refused(text).detail
+
+
+GOLDEN = """
+[[golden]]
+rig = "olares-5090m"
+stack = "tiny-fork"
+revision = "v0.1.2"
+decode_tps = [60, 75.5]
+"""
+
+
+def test_a_golden_names_rig_stack_and_revision() -> None:
+    """With a band where somebody knows it."""
+    (golden,) = parse(GOOD + GOLDEN, "list.toml").goldens
+    assert (golden.rig, golden.revision, golden.decode_tps) == (
+        "olares-5090m",
+        "v0.1.2",
+        (60, 75.5),
+    )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "says"),
+    [
+        ('stack = "tiny-forc"', 'stack = "tiny-fork"\nrevision', "unknown stack 'tiny-forc'"),
+        ("[75.5, 60]", "[60, 75.5]", "ends below its start"),
+        ("[60]", "[60, 75.5]", "decode_tps"),
+        ('rig = "cpu"', 'rig = "olares-5090m"\nstack', "fork is not built for rig 'cpu'"),
+    ],
+)
+def test_a_golden_that_cannot_be_is_refused(wrong: str, right: str, says: str) -> None:
+    """An unknown stack, a band upside down, a rig that does not build it."""
+    old = right.partition("\n")[0]
+    text = GOOD + GOLDEN.replace(old, wrong)
+    with pytest.raises(UsageError) as caught:
+        parse(text, "list.toml")
+    assert says in caught.value.message
+
+
+def test_a_rig_has_one_golden() -> None:
+    """A second one is refused."""
+    with pytest.raises(UsageError, match="a second golden"):
+        parse(GOOD + GOLDEN + GOLDEN, "list.toml")
+
+
+PLANNING = """
+[[rig]]
+name = "big"
+memory_gib = 24
+
+[[rule]]
+on = "drafter_published"
+do = "bench"
+rigs = ["big"]
+lane = "backfill"
+priority = 2
+
+[[rule]]
+name = "quiet"
+on = "fork_pushed"
+do = "nothing"
+
+[[budget]]
+rig = "big"
+hours_per_day = 6
+
+[[budget]]
+source = "hub:spiritbuun"
+hours_per_day = 1.5
+"""
+
+
+def test_rules_rigs_and_budgets_are_read() -> None:
+    """A rule without a name is called by what it says."""
+    watch = parse(GOOD + PLANNING, "list.toml")
+    assert [rule.called for rule in watch.rules] == ["drafter_published:bench", "quiet"]
+    assert [budget.called for budget in watch.budgets] == ["rig:big", "hub:spiritbuun"]
+    assert watch.rigs[0].memory_gib == 24
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says", "next_step"),
+    [
+        ('"drafter_published"', '"drafter_publishd"', "kind of event", "drafter_published"),
+        ('do = "bench"', 'do = "benches"', "rule.do cannot be 'benches'", "bench"),
+        ("rigs = ", "rig = ", "unknown key 'rig'", "rigs"),
+        ('rigs = ["big"]', 'rigs = ["bgi"]', "unknown rig 'bgi'", "big"),
+        ('"backfill"', '"on_demand"', "rule.lane cannot be 'on_demand'", ""),
+        ("priority = 2", "priority = 99", "rule.priority", ""),
+        ('"quiet"', '"drafter_published:bench"', "a second rule", "a name of its own"),
+        ('rig = "big"', 'rig = "bigg"', "unknown rig 'bigg'", "big"),
+        ('rig = "big"', "", "for a rig or for a source", "source ="),
+        ('"hub:spiritbuun"', '"everybody"', "engine:NAME or hub:AUTHOR", "engine:buun"),
+        ("hours_per_day = 6", "hours_per_day = -1", "hours_per_day", ""),
+        ("memory_gib = 24", "memory_gib = 0", "memory_gib", ""),
+    ],
+)
+def test_a_wrong_word_of_planning_is_named(old, new, says, next_step) -> None:
+    """With the line and the nearest right word."""
+    assert old in PLANNING
+    with pytest.raises(UsageError) as caught:
+        parse(GOOD + PLANNING.replace(old, new, 1), "list.toml")
+    assert "list.toml, line " in caught.value.message
+    assert says in caught.value.message
+    assert next_step in caught.value.message + caught.value.advice

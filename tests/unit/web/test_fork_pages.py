@@ -176,3 +176,14 @@ def test_every_kind_of_ability_and_tier_has_a_word() -> None:
     assert APART.merge_base
     assert set(words.ABILITY) == {"flags", "ggml_types", "cache_types", "spec_types", "archs"}
     assert set(words.TIER) == {0, 1, 2, 3}
+
+
+def test_a_fork_page_tells_the_age_of_its_head_and_its_latest_release() -> None:
+    """A branch that stands still is seen to (C73); the release is a stranger's text (C66)."""
+    stands = standing(committed_at=NOON - timedelta(days=40))
+    shown = fork("buun", "turboquant", standing=stands, latest_release=f"v2.8.3{SCRIPT}")
+    html = _html(fork_pages.fork(detail(shown, UPSTREAM, TURBO), now=NOON))
+    assert ", 40 days ago" in html
+    assert "<dt>Latest release</dt><dd><bdi>v2.8.3" in html
+    assert SCRIPT not in html
+    assert words.age(NOON, now=NOON) == "today"

@@ -14,7 +14,7 @@ from support.rows import NOON
 from jobs.model import Blame, State, Validity, VerdictKind
 from jobs.store.shown import Front, Queue, ShownEngine
 from jobs.store.source_health import Allowance, Outlook, SourceHealth, Wait
-from web import pages, words
+from web import pages, thresholds, words
 from web.ranking import boards
 from web.redact import redact
 from web.render import (
@@ -113,7 +113,7 @@ def test_a_page_with_an_uncaged_result_says_so() -> None:
 
 def test_an_old_number_is_called_stale() -> None:
     """Beyond STALE_DAYS the line is marked."""
-    old = NOON - timedelta(days=pages.STALE_DAYS, seconds=1)
+    old = NOON - timedelta(days=thresholds.STALE_DAYS, seconds=1)
     assert "stale</span>" in _html(_board(entry(measured_at=old)))
     assert "stale</span>" not in _html(_board(entry()))
 
@@ -172,7 +172,7 @@ def test_every_word_we_store_is_explained() -> None:
 def test_the_method_page_quotes_the_constants_by_name() -> None:
     """A reader finds the thresholds under the names they have in the code."""
     html = _html(pages.method())
-    for constant in pages.CONSTANTS:
+    for constant in thresholds.CONSTANTS:
         assert constant.name in html
         assert constant.value in html
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -14,6 +15,8 @@ from jobs.db import reading
 from jobs.store import forks
 from scout.github import absent
 from scout.github import forks as fork_lists
+from scout.github.base import Repo
+from scout.github.desk import Desk
 from scout.github.rounds import Round
 
 LIST = f"{UPSTREAM}/forks"
@@ -116,8 +119,13 @@ def test_a_list_without_an_end_is_given_up(chain: Scene, monkeypatch: pytest.Mon
     """Nobody is missed by it, and what it said is not taken for unchanged later."""
     monkeypatch.setattr(fork_lists, "MOST_CENSUS_PAGES", 5)
     chain.look()
-    full = [make.repository(7000 + n, f"fake{n}/llama.cpp") for n in range(100)]
-    chain.github.fail(LIST, times=99, change=lambda _page: full)
+    numbers = itertools.count(7000)
+
+    def full(_page: object) -> list[dict[str, Any]]:
+        some = itertools.islice(numbers, 100)
+        return [make.repository(n, f"fake{n}/llama.cpp") for n in some]
+
+    chain.github.fail(LIST, times=99, change=full)
     found, statuses = count(chain)
     assert "ggml-org/llama.cpp: its list of forks has no end" in found.troubles
     assert len(statuses) == 5
@@ -198,3 +206,64 @@ def test_many_that_are_gone_are_asked_for_a_few_at_a_time(
         count(chain)
         seen.append(sum(chain.row(5000 + n).state == forks.GONE for n in range(6)))
     assert seen == [0, 0, 4, 6]
+
+
+def test_a_page_that_brings_nothing_new_ends_the_walk(chain: Scene) -> None:
+    """The same full page under every number is not known, and costs two requests, not thousands;
+    a walk that goes on later knows whom it has seen."""
+    chain.look()
+    full = [make.repository(7000 + n, f"fake{n}/llama.cpp") for n in range(100)]
+    chain.github.fail(LIST, times=99, change=lambda _page: full)
+    found, statuses = count(chain)
+    assert "ggml-org/llama.cpp: a page of its forks brings nothing new" in found.troubles
+    assert statuses == [200, 200]
+    assert chain.row(TURBO).misses == 0
+    desk = Desk(chain.database, chain.client, lambda: chain.now, until=chain.now)
+    chain.later(hours=25)
+    repo = Repo.of(chain.row(UPSTREAM))
+    assert fork_lists.take_census(desk, repo).unfinished
+    again = fork_lists.take_census(desk, repo)
+    assert again.failed is not None
+    assert again.failed.reason == "a page of its forks brings nothing new"
+
+
+def test_pages_of_nothing_usable_end_the_walk(chain: Scene) -> None:
+    """A full page of which no item has a name is followed by no other."""
+    chain.look()
+    chain.github.fail(LIST, times=99, change=lambda _page: [{"id": n} for n in range(100)])
+    found, statuses = count(chain)
+    assert "ggml-org/llama.cpp: a page of its forks brings nothing new" in found.troubles
+    assert statuses == [200]
+
+
+def test_nothing_is_its_own_fork(chain: Scene) -> None:
+    """A list that names the repository itself, or a number 0, changes nothing of either."""
+    chain.look()
+    odd = [
+        {**chain.github.repos[UPSTREAM], "fork": True},
+        make.repository(0, "nobody/llama.cpp"),
+    ]
+    for _ in range(3):
+        chain.github.fail(LIST, change=lambda _page: odd)
+        count(chain)
+        chain.later(days=2)
+    row = chain.row(UPSTREAM)
+    assert (row.parent_github_id, row.depth) == (None, 0)
+    with reading(chain.database) as session:
+        assert forks.repository(session, 0) is None
+
+
+def test_a_blocked_list_blocks_its_repository_at_once(chain: Scene) -> None:
+    """Whichever look hears 451 writes it down, also of a fork whose own page nobody looks at."""
+    chain.github.add(77, "a/llama.cpp", parent=UPSTREAM, forks_count=1)
+    chain.look()
+    count(chain)
+    chain.github.fail("/repositories/77/forks", status=451)
+    found, _statuses = count(chain)
+    assert [each.kind for each in found.new] == ["repo_blocked"]
+    assert chain.row(77).state == forks.BLOCKED
+    count(chain)
+    assert chain.row(77).state == forks.BLOCKED, "a list does not say that it is back"
+    for _ in range(3):
+        count(chain)
+    assert chain.row(77).state == forks.KNOWN, "its own page does"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from support import github_json as make
 from support.scene import BUUN, Scene
 
-from jobs.db import writing
+from jobs.db import reading, writing
 from jobs.store import forks
 
 
@@ -61,3 +61,68 @@ def test_a_linked_issue_tells_every_move(chain: Scene) -> None:
     assert told.key == "gh:issue:99:35:closed:2026-05-18T12:10:00+00:00"
     chain.later(minutes=6)
     assert chain.look().new == ()
+
+
+def test_a_strangers_issue_is_never_told_as_ours(chain: Scene) -> None:
+    """A link is bound to the repository's number: who takes the name later is somebody else."""
+    chain.github.add(99, "some/where")
+    chain.github.put(99, "issues", make.issue(35, "some/where", "2026-05-18T11:00:00Z"))
+    with writing(chain.database) as session:
+        forks.link_issue(session, "some/where", 35, note="", now=chain.now)
+    chain.look()
+    chain.github.rename(99, "some/else")
+    chain.github.add(666, "some/where")
+    theirs = make.issue(35, "some/where", "2026-05-18T12:03:00Z", state="closed",
+                        closed_at="2026-05-18T12:03:00Z")  # fmt: skip
+    chain.github.put(666, "issues", theirs)
+    for _ in range(2):
+        chain.later(minutes=20)
+        assert chain.look().new == ()
+    ours = make.issue(35, "some/else", "2026-05-18T12:50:00Z", comments=1)
+    chain.github.put(99, "issues", ours)
+    chain.later(minutes=20)
+    (moved,) = chain.look().new
+    assert moved.key.startswith("gh:issue:99:35:")
+
+
+def test_one_odd_reply_makes_no_pull_request_of_an_issue(chain: Scene) -> None:
+    """It stays an issue where there is no pull request of that number, and goes on being told."""
+    chain.github.add(99, "some/where")
+    item = make.issue(35, "some/where", "2026-05-18T11:00:00Z")
+    chain.github.put(99, "issues", item)
+    with writing(chain.database) as session:
+        forks.link_issue(session, "some/where", 35, note="", now=chain.now)
+    chain.look()
+    odd = {**item, "pull_request": {"url": "x"}, "updated_at": "2026-05-18T11:30:00Z"}
+    chain.github.fail("/issues/35", change=lambda _body: odd)
+    chain.later(minutes=6)
+    chain.look()
+    chain.github.put(99, "issues", {**item, "comments": 1, "updated_at": "2026-05-18T12:09:00Z"})
+    chain.later(minutes=6)
+    (moved,) = chain.look().new
+    assert moved.kind == "issue_moved"
+    with reading(chain.database) as session:
+        assert [row.kind for row in forks.linked_issues(session)] == ["issue"]
+
+
+def test_what_was_taken_for_a_pull_request_becomes_an_issue_again(chain: Scene) -> None:
+    """Where there is no such pull request and there is such an issue."""
+    chain.github.add(99, "some/where")
+    chain.github.put(99, "issues", make.issue(35, "some/where", "2026-05-18T11:00:00Z"))
+    with writing(chain.database) as session:
+        row, _ = forks.link_issue(session, "some/where", 35, note="", now=chain.now)
+        row.kind = "pull"
+    assert chain.look().troubles == ()
+    with reading(chain.database) as session:
+        assert [row.kind for row in forks.linked_issues(session)] == ["issue"]
+
+
+def test_another_number_is_another_issue(chain: Scene) -> None:
+    """An issue that was moved elsewhere has another number there: nothing of it is told."""
+    chain.github.add(99, "some/where")
+    chain.github.put(99, "issues", make.issue(35, "some/where", "2026-05-18T11:00:00Z"))
+    with writing(chain.database) as session:
+        forks.link_issue(session, "some/where", 35, note="", now=chain.now)
+    other = make.issue(7, "some/other", "2026-05-18T11:00:00Z")
+    chain.github.fail("/issues/35", change=lambda _body: other)
+    assert chain.look().troubles == ("some/where#35: another issue answered",)

@@ -27,6 +27,7 @@ def test_releases_and_their_files(chain: Scene) -> None:
     event = chain.event("gh:rel:2")
     assert event.title == "ggml-org/llama.cpp released b9200 (no files yet)"
     assert event.payload["author"] is None
+    assert event.payload["assets_awaited_until"] == "2026-05-18T18:03:00+00:00"
     chain.github.put(UPSTREAM, "releases", {**new, "assets": [make.asset(20, "cuda.zip")]}, old)
     chain.later(minutes=6)
     (added,) = chain.look().new
@@ -64,3 +65,18 @@ def test_many_releases_at_once_are_read_to_the_first_known(chain: Scene) -> None
     assert chain.look().new == ()
     chain.later(minutes=6)
     assert len([k for k in [each.key for each in chain.look().new] if "gh:rel:" in k]) == 50
+
+
+def test_a_tag_that_moves_is_told_as_one(chain: Scene) -> None:
+    """`nightly` is put on new files every day: that is no release, and never the latest."""
+    old = make.release(1, "v1.0", "2026-05-17T00:00:00Z")
+    chain.github.put(UPSTREAM, "releases", old)
+    chain.look()
+    nightly = make.release(2, "nightly", "2026-05-18T12:03:00Z")
+    chain.github.put(UPSTREAM, "releases", nightly, old)
+    chain.later(minutes=6)
+    (told,) = chain.look().new
+    assert (told.kind, told.key) == ("tag_moved", "gh:rel:2")
+    assert told.title == "ggml-org/llama.cpp: nightly, a tag that moves, has a new release " + (
+        "(no files yet)"
+    )

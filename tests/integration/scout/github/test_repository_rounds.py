@@ -111,3 +111,35 @@ def test_two_engines_of_one_repository_share_its_number(scene: Scene) -> None:
     assert scene.row(UPSTREAM).engine_id == owner
     assert {each.github_id for each in kin.values()} == {UPSTREAM}
     assert len({each.repository for each in kin.values()}) == 2
+
+
+def test_a_name_nobody_has_is_said_though_git_has_met_it(scene: Scene) -> None:
+    """At every look, in the same words, whether or not there is a row of it."""
+    scene.engine("typo", "some/typo")
+    scene.engine("seen", "some/seen")
+    with writing(scene.database) as session:
+        refs.repository_of(session, catalog.engine_named(session, "seen"), scene.now)
+    for _ in range(2):
+        assert scene.look().troubles == (
+            "some/seen: GitHub knows no such page; check the name in the watch list",
+            "some/typo: GitHub knows no such page; check the name in the watch list",
+        )
+        scene.later(minutes=20)
+
+
+def test_two_repositories_without_a_number_are_two(scene: Scene) -> None:
+    """Their events go by our own numbers, so that neither silences the other (C60)."""
+    for name in ("one", "two"):
+        scene.engine(name, f"some/{name}")
+        with writing(scene.database) as session:
+            refs.repository_of(session, catalog.engine_named(session, name), scene.now)
+    scene.github.fail("/repos/some/", times=2, status=451)
+    found = scene.look()
+    assert sorted(each.title for each in found.new) == [
+        "some/one is blocked by GitHub",
+        "some/two is blocked by GitHub",
+    ]
+    keys = [key for key in scene.told() if key.startswith("gh:repo:")]
+    assert len(keys) == 2
+    assert all(key.startswith("gh:repo:r") for key in keys)
+    assert scene.event(keys[0]).payload["repo_id"] is None

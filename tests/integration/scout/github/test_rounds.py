@@ -242,3 +242,34 @@ def test_the_end_of_a_token_is_shown_before_it_comes(chain: Scene) -> None:
         said = list(lines(outlook(session), now=chain.now))
     assert f"the token ends {ends:%Y-%m-%d}, in 5 days" in said
     assert "  next: make a new one and set FORKSCOUT_GITHUB_TOKEN" in said
+
+
+def test_every_failure_is_told_however_soon_it_follows(chain: Scene) -> None:
+    """Each is keyed by the moment since when the source is unwell: two in an hour are two."""
+    chain.look()
+    for _ in range(2):
+        chain.later(minutes=6)
+        chain.github.fail("/releases", status=401)
+        degraded = chain.look("github_releases", force=True)
+        assert "source_degraded" in [each.kind for each in degraded.new]
+        chain.later(minutes=16)
+        recovered = chain.look("github_releases", force=True)
+        assert "source_recovered" in [each.kind for each in recovered.new]
+    keys = [key for key in chain.told() if key.startswith("src:github_releases:")]
+    assert len(keys) == 4
+
+
+def test_places_without_an_answer_were_not_looked_at(chain: Scene) -> None:
+    """They are counted apart."""
+    chain.github.fail("", times=99, status=502)
+    found = chain.look()
+    assert (found.looked, found.unanswered) == (0, 4)
+
+
+def test_two_commits_are_never_compared_by_github(chain: Scene) -> None:
+    """Its page stops at 300 files and 250 commits; git counts without a limit (C57)."""
+    for _ in range(3):
+        chain.look(force=True)
+        chain.later(hours=25)
+    assert chain.github.asked
+    assert not any("/compare" in each.path for each in chain.github.asked)

@@ -1,0 +1,204 @@
+"""The command that shows or makes what an event leads to; it prints, others decide."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+from jobs import dispatch, submit
+from jobs.config import Settings
+from jobs.db import database_now, open_database, reading, trying, writing
+from jobs.dispatch import Planned
+from jobs.errors import UsageError
+from jobs.model import Kind
+from jobs.planner import JobRequest
+from jobs.screen import screen
+from jobs.store import rules, work, worlds
+from jobs.tables import EventRow, JobRow, LeftOutRow
+from jobs.terminal import counted, json_text, printable
+
+app = typer.Typer()
+
+NOTHING_NEW = "every event is planned; `forkscout plan --dry-run EVENT` shows one of them again"
+NOTHING_LEFT = "nothing is left out"
+
+
+@app.command("plan")
+def plan(
+    event: str = typer.Argument("", help="number or key of an event; forkscout events --json"),
+    everything: bool = typer.Option(False, "--all", help="every event that nobody planned yet"),
+    dry_run: bool = typer.Option(False, "--dry-run", help="only show what would be queued"),
+    left_out: bool = typer.Option(False, "--left-out", help="show what was not queued, and why"),
+    as_json: bool = typer.Option(False, "--json", help="print JSON"),
+) -> None:
+    """Queue what an event asks for, or show what that would be.
+
+    Without an event, all that nobody planned yet.
+    Example: `forkscout plan --dry-run 12`
+    """
+    if event and everything:
+        raise UsageError("one event or --all", advice="leave one of them out")
+    settings = Settings()
+    database = open_database(settings)
+    try:
+        if left_out:
+            _show_left_out(database, event, as_json)
+        else:
+            _plan(settings, database, event, dry_run=dry_run, as_json=as_json)
+    finally:
+        database.dispose()
+
+
+def _plan(
+    settings: Settings, database: Engine, event: str, *, dry_run: bool, as_json: bool
+) -> None:
+    with trying(database) if dry_run else writing(database) as session:
+        found = _planned(session, event, settings)
+        shown = [_as_json(each) for each in found]
+        trees = [_lines(each) for each in found]
+        jobs = [job for each in found for job in each.jobs]
+        came_back: list[JobRow] = []
+        if not dry_run and not event:
+            came_back = dispatch.plan_events(
+                session, database_now(session), budget_hours=settings.budget_hours_per_day
+            )
+    if as_json:
+        typer.echo(json_text(shown))
+    for lines in () if as_json else trees:
+        for line in lines:
+            typer.echo(printable(line))
+    if not found and not as_json:
+        typer.echo(NOTHING_NEW)
+    if not dry_run:
+        _ring(settings, database, [*jobs, *came_back], quiet=as_json)
+
+
+def _ring(settings: Settings, database: Engine, jobs: Sequence[JobRow], *, quiet: bool) -> None:
+    unserved = submit.ring_for(settings, database, jobs)
+    if unserved and not quiet:
+        typer.echo(f"nobody serves {', '.join(unserved)} now; `forkscout up` starts the workers")
+
+
+def _planned(session: Session, event: str, settings: Settings) -> list[Planned]:
+    work.take_turn(session)
+    rows = [_event(session, event)] if event else dispatch.unplanned(session)
+    world = worlds.world(session, database_now(session))
+    hours = settings.budget_hours_per_day
+    return [
+        done
+        for row in rows
+        for done in dispatch.plan_event(session, row, world, budget_hours=hours)
+    ]
+
+
+def _event(session: Session, text: str) -> EventRow:
+    row = rules.event(session, text)
+    if row is None:
+        raise UsageError(f"there is no event {text[:80]!r}", advice="see `forkscout events --json`")
+    return row
+
+
+def _lines(found: Planned) -> Iterator[str]:
+    decided = found.plan
+    yield f"event {found.event.id}: {found.event.title}"
+    by_identity = {request.identity: request for request in decided.everything}
+    shown: set[str] = set()
+    for request in decided.everything:
+        if request.kind is Kind.BENCH:
+            shown |= {request.identity, *request.needs}
+            yield f"  {_line(request)}"
+            for need in request.needs:
+                yield f"    needs: {by_identity[need].title}"
+    for request in decided.everything:
+        if request.identity not in shown:
+            yield f"  {_line(request)}"
+    benches = sum(request.kind is Kind.BENCH for request in decided.everything)
+    if benches:
+        minutes = f"{decided.gpu_minutes:.0f} minutes of the rig"
+        unknown = f", {counted(decided.unknown, 'bench', 'benches')} of unknown length"
+        yield (
+            f"  {counted(benches, 'bench', 'benches')}, {minutes}"
+            + (unknown if decided.unknown else "")
+        )
+    if not decided.everything:
+        yield "  nothing is queued"
+    for each in decided.left_out:
+        worth = f" (worth {each.value:.2f})" if each.value is not None else ""
+        yield f"  left out: {each.what}: {each.why.value}: {each.detail}{worth}"
+
+
+def _line(request: JobRequest) -> str:
+    took = request.estimate_seconds
+    length = "length unknown" if took is None else f"about {took / 60:.1f} min"
+    baseline = f", {request.reason}" if request.reason.startswith("baseline") else ""
+    trial = ", a trial" if "(a trial: " in request.reason else ""
+    return f"{request.title}: {request.lane.name.lower()}, {length}{baseline}{trial}"
+
+
+def _as_json(found: Planned) -> dict[str, Any]:
+    decided = found.plan
+    return {
+        "event": found.event.id,
+        "key": found.event.key,
+        "kind": found.event.kind,
+        "title": found.event.title,
+        "gpu_minutes": round(decided.gpu_minutes, 2),
+        "benches_of_unknown_length": decided.unknown,
+        "jobs": [
+            {
+                "kind": request.kind.value,
+                "title": request.title,
+                "queue": request.queue,
+                "lane": request.lane.name.lower(),
+                "priority": request.priority,
+                "source": request.source,
+                "reason": request.reason,
+                "identity": request.identity,
+                "needs": list(request.needs),
+                "estimate_seconds": request.estimate_seconds,
+            }
+            for request in decided.everything
+        ],
+        "left_out": [
+            {
+                "what": each.what,
+                "why": each.why.value,
+                "detail": each.detail,
+                "value": each.value,
+                "identity": each.identity,
+            }
+            for each in decided.left_out
+        ],
+    }
+
+
+def _show_left_out(database: Engine, event: str, as_json: bool) -> None:
+    with reading(database) as session:
+        wanted: Collection[int] | None = None
+        if event:
+            wanted = [_event(session, event).id or 0]
+        rows = rules.left_out(session, event_ids=wanted)
+    if as_json:
+        typer.echo(json_text([row.model_dump(exclude={"closed_at", "ending"}) for row in rows]))
+        return
+    if not rows:
+        typer.echo(NOTHING_LEFT)
+        return
+    table = Table(box=None, pad_edge=False)
+    for name in ("event", "what", "why", "worth", "since"):
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(printable(cell)) for cell in _cells(row)))
+    screen().print(table)
+
+
+def _cells(row: LeftOutRow) -> tuple[str, ...]:
+    value = "" if row.value is None else f"{row.value:.2f}"
+    why = f"{row.why}: {row.detail}"
+    return (str(row.event_id), row.what, why, value, f"{row.left_at:%Y-%m-%d %H:%M} UTC")

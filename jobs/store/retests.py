@@ -1,0 +1,276 @@
+"""Asks again what stands as impossible once something it depended on moved; runs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, cast
+
+from sqlmodel import Session, select
+
+from jobs import lifecycle, negatives, planner
+from jobs.engines.registry import FAMILIES
+from jobs.errors import UsageError
+from jobs.model import Kind, Lane, State, Trust
+from jobs.negative_tables import NegativeMoveRow, NegativeRow
+from jobs.negatives import DRAFTER, Move
+from jobs.planner import JobRequest, Weights
+from jobs.planning.chains import BenchWish, Files, chain
+from jobs.planning.pairs import speculation_of
+from jobs.scenarios import DEFAULT_SCENARIO, SCENARIOS
+from jobs.store import catalog, grounds, work, worlds
+from jobs.store import negatives as store
+from jobs.store.grounds import files_of, newest_revision
+from jobs.store.needs import dependents_of, needs_of
+from jobs.store.targets import target_for
+from jobs.store.work import HELD
+from jobs.tables import EngineRow, JobRow, ModelFileRow, RevisionRow, StackRow
+
+
+@dataclass(frozen=True)
+class Again:
+    """What a retest asks with, where it is not what failed; `by_hand` is a person's approval."""
+
+    revision: RevisionRow | None = None
+    drafter: ModelFileRow | None = None
+    event_id: int | None = None
+    by_hand: bool = False
+
+
+def look(session: Session, now: datetime) -> list[JobRow]:
+    """Retests of what expired, or whose rig, flags or engine moved without an event."""
+    rows = store.standing(session)
+    if not rows:
+        return []
+    work.take_turn(session)
+    seen = grounds.scenery(session, rows)
+    jobs: list[JobRow] = []
+    for row in rows:
+        then = grounds.read(row)
+        today = seen.now(row, then)
+        moves = list(negatives.changed(then, today))
+        if then.commit and today.place > then.place:
+            moves.append(negatives.advanced(seen.engines[row.engine_id].name, then, today))
+        if ended := negatives.expired(row.expires_at, row.days, now):
+            moves.append(ended)
+        jobs += requeue(session, row, moves, now)
+    return jobs
+
+
+def retry(session: Session, number: int, now: datetime) -> list[JobRow]:
+    """Ask again because a person wants to know."""
+    row = store.negative(session, number)
+    if row.state != store.STANDING:
+        raise UsageError(
+            f"negative {number} stands no longer ({row.state})",
+            advice=f"see `forkscout negatives show {number}`",
+        )
+    work.take_turn(session)
+    live = store.live_retest(session, number)
+    if live is not None:
+        raise UsageError(
+            f"negative {number} is being tried again already",
+            advice=f"see `forkscout show {live.id}`",
+        )
+    engine = session.get_one(EngineRow, row.engine_id)
+    if why := refusal(engine, by_hand=True):
+        raise UsageError(why, advice="change the watch list, then try again")
+    return requeue(session, row, [negatives.asked_by_hand(now)], now, Again(by_hand=True))
+
+
+def requeue(
+    session: Session,
+    row: NegativeRow,
+    moves: Iterable[Move],
+    now: datetime,
+    again: Again | None = None,
+) -> list[JobRow]:
+    """Note what moved and ask again, once at a time; the jobs of the retest that are new.
+
+    A retest that still waits gives way to one that asks with more; one that runs is waited for, and
+    what moved meanwhile is looked at afterwards.
+    """
+    again = again or Again()
+    open_moves = store.note(session, row, moves, now, event_id=again.event_id)
+    live = store.live_retest(session, cast(int, row.id))
+    if live is not None and live.state not in HELD:
+        _join(session, live, open_moves)
+    kinds = {move.kind for move in open_moves} - {negatives.HINT}
+    if not kinds or (live is not None and _goes_on(session, row, live, kinds)):
+        return []
+    engine = session.get_one(EngineRow, row.engine_id)
+    revision = again.revision or newest_revision(session, row.engine_id)
+    why = refusal(engine, by_hand=again.by_hand)
+    if revision is None:
+        why = why or f"no revision of {engine.name} is known"
+    if why or revision is None:
+        for move in open_moves:
+            move.refusal = why
+            session.add(move)
+        return []
+    drafter = again.drafter or _drafter_of_moves(session, row)
+    answered = [
+        move
+        for move in open_moves
+        if move.kind != DRAFTER or (drafter and move.key == f"{DRAFTER}:{drafter.sha256}")
+    ]
+    reason = "; ".join(dict.fromkeys(move.says for move in answered))
+    if live is not None:
+        reason = f"{live.reason}; {reason}"
+    asked = _requests(session, row, engine, revision, drafter, reason)
+    event = {"event_id": again.event_id} if again.event_id else {}
+    signed = [
+        replace(
+            request,
+            lane=Lane.ON_DEMAND if again.by_hand else Lane.RETEST,
+            source=planner.BY_HAND if again.by_hand else f"engine:{engine.name}",
+            cause={"negative_id": row.id, **event},
+        )
+        for request in asked
+    ]
+    if kinds == {DRAFTER} and work.was_tried(session, signed[-1].identity):
+        for move in answered:
+            move.refusal = "it was asked with that already"
+            session.add(move)
+        return []
+    jobs = _queue(session, signed, answered, now)
+    if live is not None and live.identity == signed[-1].identity:
+        live.reason = reason
+        session.add(live)
+    elif live is not None:
+        _give_way(session, live, now)
+    return jobs
+
+
+def _goes_on(session: Session, row: NegativeRow, live: JobRow, kinds: Set[str]) -> bool:
+    """Whether a retest is waited for: it runs, or it gives one drafter its turn before another."""
+    answers = (m for m in store.moves_of(session, [cast(int, row.id)]) if m.job_id == live.id)
+    drafting = any(move.kind == DRAFTER for move in answers)
+    return live.state in HELD or (drafting and kinds == {DRAFTER})
+
+
+def _queue(
+    session: Session,
+    requests: Sequence[JobRequest],
+    moves: Iterable[NegativeMoveRow],
+    now: datetime,
+) -> list[JobRow]:
+    found = work.enqueue(session, requests, now)
+    jobs = [job for job in found.values() if job is not None]
+    last = found[requests[-1].identity]
+    for move in moves:
+        if last is None:
+            move.refusal = "it is built already"
+        else:
+            move.job_id = last.id
+        session.add(move)
+    session.flush()
+    return [job for job in jobs if job.created_at == now]
+
+
+def _join(session: Session, job: JobRow, moves: Iterable[NegativeMoveRow]) -> None:
+    """What alone makes no retest is told with the one that waits."""
+    for move in moves:
+        if move.kind == negatives.HINT:
+            move.job_id = job.id
+            job.reason = f"{job.reason}; {move.says}"
+            session.add(move)
+    session.add(job)
+    session.flush()
+
+
+def _give_way(session: Session, job: JobRow, now: datetime) -> None:
+    """End a waiting retest, and what waits for nothing else."""
+    _supersede(session, job, now)
+    for need in needs_of(session, cast(int, job.id)):
+        waits = need.state in (State.QUEUED, State.BLOCKED) and need.lane != Lane.ON_DEMAND
+        needed = any(d.state in work.LIVE for d in dependents_of(session, cast(int, need.id)))
+        if waits and not needed:
+            _supersede(session, need, now)
+
+
+def _supersede(session: Session, job: JobRow, now: datetime) -> None:
+    lifecycle.check_move(State(job.state), State.SUPERSEDED)
+    job.state, job.finished_at, job.blocked_by = State.SUPERSEDED.value, now, None
+    job.message = "more has moved: the retest asks with that"
+    session.add(job)
+    session.flush()
+
+
+def refusal(engine: EngineRow, *, by_hand: bool) -> str:
+    """Why nothing of an engine may be queued by itself, or by a person."""
+    if engine.family not in FAMILIES:
+        return f"the family {engine.family} cannot be built yet"
+    if engine.trust == Trust.NEVER:
+        return f"{engine.name} is never built: its trust is 'never'"
+    if by_hand:
+        return ""
+    if engine.retired:
+        return f"{engine.name} is no longer watched"
+    if engine.trust == Trust.APPROVE:
+        return f"a person approves each commit of {engine.name}: forkscout negatives retry"
+    return ""
+
+
+def _requests(
+    session: Session,
+    row: NegativeRow,
+    engine: EngineRow,
+    revision: RevisionRow,
+    drafter: ModelFileRow | None,
+    reason: str,
+) -> tuple[JobRequest, ...]:
+    """The same question with what is there now."""
+    value = worlds.known_revision(engine, revision).value
+    target = target_for(engine, row.rig)
+    number = cast(int, revision.id)
+    if row.kind == Kind.BUILD:
+        return (planner.build_request(value, number, target, lane=Lane.RETEST, reason=reason),)
+    files = files_of(session, row)
+    stack = session.exec(select(StackRow).where(StackRow.name == row.stack)).first()
+    intent = dict(row.asked.get("intent") or {})
+    if drafter is not None:
+        files["drafter"] = drafter
+        intent["speculation"] = speculation_of(worlds.known_file(drafter).shape)
+    scenario = SCENARIOS.get(row.scenario) or _first_scenario(stack)
+    found = chain(
+        value,
+        number,
+        target,
+        Files(
+            _weights(files["target"]),
+            _weights(files["drafter"]) if "drafter" in files else None,
+            _weights(files["projector"]) if "projector" in files else None,
+        ),
+        BenchWish(
+            rig=row.rig,
+            scenario=scenario,
+            stack=row.stack,
+            context_tokens=row.context_tokens,
+            runs=row.asked.get("runs"),
+            boots=row.asked.get("boots"),
+            intent=intent,
+            flags=tuple(stack.flags) if stack else tuple(row.asked.get("flags") or ()),
+            env=dict(stack.env) if stack else dict(row.asked.get("env") or {}),
+        ),
+        lane=Lane.RETEST,
+        reason=reason,
+    )
+    return found.requests
+
+
+def _drafter_of_moves(session: Session, row: NegativeRow) -> ModelFileRow | None:
+    """The drafter that appeared last, first of those that nobody has tried yet."""
+    moves = [m for m in store.moves_of(session, [cast(int, row.id)]) if m.kind == DRAFTER]
+    waiting = [move for move in moves if move.job_id is None] or moves[-1:]
+    return catalog.model_with(session, waiting[0].key.partition(":")[2]) if waiting else None
+
+
+def _first_scenario(stack: StackRow | None) -> Any:
+    known = [SCENARIOS[name] for name in (stack.scenarios if stack else ()) if name in SCENARIOS]
+    return known[0] if known else SCENARIOS[DEFAULT_SCENARIO]
+
+
+def _weights(row: ModelFileRow) -> Weights:
+    return Weights(cast(int, row.id), row.name, row.sha256)

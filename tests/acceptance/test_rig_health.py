@@ -1,0 +1,80 @@
+"""A rig of the real server: learned, run by hand, out of band, quarantined, released."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from support.waiting import wait_for
+
+from jobs import db
+from jobs.db import writing
+from jobs.model import Kind, State
+from jobs.store import rigs
+
+
+def shown(system):
+    done = system.run("rig", "show", "cpu", "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def learn(system):
+    """Bench until a result counts: on a busy machine the first ones may be tainted."""
+    for _ in range(6):
+        if (found := shown(system))["golden"]:
+            return found
+        system.wait_for_state(submit(system), State.SUCCEEDED, State.FAILED)
+    pytest.skip("a quiet machine: every boot of the golden was disturbed")
+
+
+def run_golden(system):
+    """Ask until a run says something; the rig after it."""
+    for _ in range(6):
+        before = len(shown(system)["runs"])
+        assert "runs next" in system.run("rig", "golden", "cpu").stdout
+        found = wait_for(
+            lambda seen=before: len((now := shown(system))["runs"]) > seen and now,
+            seconds=180,
+            what="a run of the golden",
+        )
+        if found["runs"][0]["outcome"] != "disturbed":
+            return found
+    pytest.skip("a quiet machine: every boot of the golden was disturbed")
+
+
+def submit(system):
+    """Queue a short bench by hand; its number."""
+    words = ("submit", "bench", "--engine", "xllamacpp", "--runs", "1", "--boots", "1", "--json")
+    return json.loads(system.run(*words).stdout)[-1]["id"]
+
+
+def misremember(system):
+    """Let the golden's known result be one that this machine never reaches."""
+    database = db.connect(system.settings.resolved_database_url)
+    with writing(database) as session:
+        golden = rigs.golden_of(session, "cpu")
+        golden.low, golden.high = 1e6, 2e6
+        session.add(golden)
+    database.dispose()
+
+
+def test_a_golden_runs_and_one_whose_known_result_is_off_shuts_the_rig(system):
+    """In the band by hand; then twice out of it: quarantined, a bench waits, released by hand."""
+    system.up()
+    learned = learn(system)
+    assert (learned["state"], learned["golden"]["origin"]) == ("trusted", "learned")
+    results = system.count("result")
+    first = run_golden(system)
+    assert first["runs"][0]["decode_tps"] > 0
+    assert system.count("result") == results
+    assert {row.state for row in system.jobs() if row.kind == Kind.SMOKE} == {State.SUCCEEDED}
+    misremember(system)
+    while (last := run_golden(system))["state"] != "quarantined":
+        assert last["runs"][0]["outcome"] == "out_of_band"
+    number = submit(system)
+    said = system.run("jobs", "--why", str(number)).stdout
+    assert "cpu is quarantined since" in said
+    assert system.job(number).state == State.QUEUED
+    assert "cpu is released" in system.run("rig", "release", "cpu").stdout
+    system.wait_for_state(number, State.SUCCEEDED, State.FAILED)

@@ -1,0 +1,157 @@
+"""One request to a started server, from its prompt to its numbers; it starts and ends nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from jobs.control import Control
+from jobs.dialect import wire
+from jobs.dialect.filling import filled
+from jobs.model import Measurement, Validity
+from jobs.scenarios import Scenario
+from workers import autopsy
+from workers.answers import Patience, ask
+from workers.gpu import CardWatch
+from workers.plan import Place, Plan
+from workers.readiness import Server, check_alive
+
+WARM_UP_TOKENS = 512
+"""A first request compiles and allocates; it need not be deep to do so."""
+
+
+def schedule(plan: Plan) -> Iterator[tuple[Scenario, int]]:
+    """Each scenario's warm-up, which is run 0, and its runs; a fill is warmed up once for all."""
+    warm = False
+    for scenario in plan.scenarios:
+        if not (warm and scenario.filled_tokens):
+            yield scenario, 0
+            warm = True
+        yield from ((scenario, run) for run in range(1, plan.runs + 1))
+
+
+@dataclass(frozen=True)
+class Started:
+    """One started server and everything its requests need."""
+
+    plan: Plan
+    place: Place
+    server: Server
+    watch: CardWatch | None
+    control: Control
+    patience: Patience
+
+    def now(self) -> dict[str, Any]:
+        """What machine and card say at this moment."""
+        self.server.usage.look()
+        return {
+            "host_bytes": self.server.usage.memory_bytes or None,
+            **({"card": self.watch.stretch()} if self.watch else {}),
+        }
+
+
+@dataclass(frozen=True)
+class At:
+    """Which request of a bench it is."""
+
+    boot: int
+    position: int
+    scenario: Scenario
+    run: int
+    runs: int
+
+    @property
+    def asked(self) -> Scenario:
+        """What is sent: a warm-up fills no more than it takes to wake the engine."""
+        if self.run:
+            return self.scenario
+        return replace(
+            self.scenario, filled_tokens=min(self.scenario.filled_tokens, WARM_UP_TOKENS)
+        )
+
+    @property
+    def phase(self) -> str:
+        if not self.run:
+            return autopsy.FIRST_REQUEST
+        filled = self.scenario.filled_tokens
+        return f"run {self.run} of {self.runs}" + (f" at {filled} tokens" if filled else "")
+
+
+@dataclass(frozen=True)
+class _Progress:
+    """How far the whole bench is, in requests; a request half answered counts half."""
+
+    bench: Started
+    at: At
+
+    def tell(self, tokens: int) -> None:
+        plan, at = self.bench.plan, self.at
+        count = sum(1 for _ in schedule(plan))
+        boots = max(plan.boots, at.boot)
+        before = (at.boot - 1) * count + at.position
+        share = min(1.0, tokens / at.scenario.tokens)
+        what = f"run {at.run} of {plan.runs}" if at.run else "warm-up"
+        depth = f" at {at.asked.filled_tokens} tokens" if at.scenario.filled_tokens else ""
+        self.bench.control.report(
+            "measure",
+            done=round(before + share, 2),
+            total=boots * count,
+            unit="requests",
+            note=f"boot {at.boot} of {boots}, {what}{depth}",
+        )
+
+
+def one_run(bench: Started, at: At) -> Measurement:
+    plan, place, server, scenario = bench.plan, bench.place, bench.server, at.asked
+    progress = _Progress(bench, at)
+    progress.tell(0)
+    check_alive(server, place, plan.engine, phase=at.phase)
+    answer = ask(
+        server.client,
+        plan.engine.request(
+            scenario, run=at.run, alias=server.alias, filling=_filling(bench, scenario, at.run)
+        ),
+        tokens=scenario.tokens,
+        phase=at.phase,
+        process=server.running,
+        log_text=lambda: autopsy.read_log_text(place.log, offset=server.offset),
+        rules=plan.engine.FAILURES,
+        patience=bench.patience,
+        control=bench.control,
+        on_tokens=progress.tell,
+    )
+    measurement = plan.engine.measure(
+        answer.arrivals,
+        scenario=scenario,
+        run=at.run,
+        warmup=at.run == 0,
+        wall_seconds=answer.wall_seconds,
+        alias=server.alias,
+    )
+    return replace(measurement, scenario=at.scenario.key)
+
+
+def _filling(bench: Started, scenario: Scenario, run: int) -> tuple[int, ...]:
+    """The tokens a filled scenario begins with; the same for every engine of one vocabulary."""
+
+    def tokenise(text: str) -> Sequence[int] | None:
+        bench.control.check()
+        answer = bench.server.client.ask_json("/tokenize", {"content": text})
+        ids = wire.sequence(wire.mapping(answer).get("tokens"))
+        counts = [wire.count(each) for each in ids]
+        return [-1 if each is None else each for each in counts]
+
+    if not scenario.filled_tokens:
+        return ()
+    salt = f"{scenario.name}.v{scenario.version}:{run}"
+    return filled(scenario.filled_tokens, salt, tokenise)
+
+
+def meant(plan: Plan, measurement: Measurement) -> Measurement:
+    """A twin's text means nothing, good or bad, and its speed never feeds a verdict."""
+    if plan.is_twin and measurement.validity in (Validity.OK, Validity.BROKEN_OUTPUT):
+        return replace(
+            measurement, validity=Validity.TWIN, reason="random weights of a real model's shape"
+        )
+    return measurement
