@@ -4,7 +4,7 @@ PYTEST = $(BIN)/python -m pytest
 SPREAD = --numprocesses logical --maxprocesses 4
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input
 
-.PHONY: env help demo up test setup fmt lint types imports unit integration acceptance check lock clean
+.PHONY: bench-setup env help demo up test setup fmt lint types imports unit integration acceptance check lock clean
 
 help: ## list what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -19,6 +19,12 @@ help: ## list what can be made
 .venv/dev.stamp: requirements-dev.lock .venv/runtime.stamp
 	@$(INSTALL) --require-hashes --no-deps -r requirements-dev.lock
 	@touch $@
+
+.venv/bench.stamp: requirements-bench.lock .venv/dev.stamp
+	@$(INSTALL) --require-hashes --no-deps -r requirements-bench.lock
+	@touch $@
+
+bench-setup: .venv/bench.stamp ## add what benchmarks are compared with
 
 demo: .venv/runtime.stamp ## run the main job once: watch, build, bench, judge, publish
 	@$(BIN)/forkscout demo
@@ -59,6 +65,7 @@ env: .venv/runtime.stamp ## write .env.example from the settings
 lock: ## resolve the two lock files anew (needs uv)
 	@uv pip compile pyproject.toml --extra build --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --upgrade --output-file requirements.lock
 	@uv pip compile pyproject.toml --extra build --extra dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --upgrade --output-file requirements-dev.lock
+	@uv pip compile pyproject.toml --extra bench --constraints requirements-dev.lock --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet --output-file requirements-bench.lock
 
 clean: ## forget everything made here, var/ included
 	@rm -rf .venv var .mypy_cache .ruff_cache .hypothesis

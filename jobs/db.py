@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import stamina
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
-from sqlalchemy import Connection, Engine, event
+from sqlalchemy import Connection, Engine, event, func, select
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
 from sqlmodel import Session, create_engine
 
+from jobs import clock
 from jobs.config import Settings
 from jobs.errors import Permanent, UsageError
 
 BUSY_SECONDS = 30.0
+SHUTDOWN = "57P"
+"""How PostgreSQL's codes begin where it ends a connection, or is just starting or stopping."""
+
+Done = TypeVar("Done")
 
 
 def connect(url: str) -> Engine:
@@ -68,6 +75,40 @@ def reading(engine: Engine) -> Iterator[Session]:
     quiet = engine.execution_options(reads=True)
     with Session(quiet, expire_on_commit=False) as session:
         yield session
+
+
+def insist(engine: Engine, act: Callable[[Session], Done], *, seconds: float) -> Done:
+    """What `act` returns, committed; it is done anew for some seconds where the connection is cut.
+
+    The answer to a commit can be lost too: `act` must refuse, or do no harm, the second time.
+    """
+    for attempt in stamina.retry_context(
+        on=is_cut, attempts=None, timeout=seconds, wait_initial=0.1, wait_max=2.0
+    ):
+        with attempt, writing(engine) as session:
+            return act(session)
+    raise AssertionError("unreachable: the last attempt raises")
+
+
+def is_cut(fault: Exception) -> bool:
+    """Whether the connection, not the question, was at fault."""
+    if not isinstance(fault, DBAPIError):
+        return False
+    code = getattr(fault.orig, "sqlstate", "")
+    unanswered = code is None and isinstance(fault, OperationalError)
+    return fault.connection_invalidated or unanswered or (code or "").startswith(SHUTDOWN)
+
+
+def database_now(session: Session) -> datetime:
+    """This moment by the one clock that every machine shares, the database's.
+
+    Clocks of machines disagree by minutes; what one writes into a row and another compares with
+    the present (beats, due times) is read from here. SQLite lives on one machine, and has its.
+    """
+    if session.get_bind().dialect.name == "postgresql":
+        found: datetime = session.execute(select(func.clock_timestamp())).scalar_one()
+        return found.astimezone(UTC)
+    return clock.of_machine()
 
 
 def open_database(settings: Settings) -> Engine:

@@ -9,8 +9,8 @@ from typing import cast
 import structlog
 from sqlmodel import Session
 
-from jobs import clock, dispatch, health, planner, queue
-from jobs.db import reading, writing
+from jobs import dispatch, health, planner, queue
+from jobs.db import database_now, reading, writing
 from jobs.engines.registry import FAMILIES
 from jobs.errors import UsageError
 from jobs.health import Measured, Outcome
@@ -32,9 +32,9 @@ log = structlog.get_logger()
 
 def keep_rigs(station: Station) -> None:
     """Queue the health jobs that are due on served rigs, and ring where it has been silent."""
-    now = clock.now()
     silence = timedelta(seconds=station.settings.lease_seconds)
     with reading(station.database) as session:
+        now = database_now(session)
         alive = [each for each in fleet.workers(session) if each.beat_at > now - silence]
         asks = any(_why(session, each, now) for each in rigs.goldens(session))
     if asks:

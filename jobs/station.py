@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 
 import structlog
 from celery import Celery
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from jobs import clock, hearing, queue
+from jobs import hearing, queue
 from jobs.config import Settings
 from jobs.control import Control
-from jobs.db import reading, writing
+from jobs.db import database_now, insist, reading, writing
 from jobs.errors import (
     NO_ROOM,
     JobFailure,
@@ -43,6 +43,8 @@ from jobs.store.leases import Lease
 BENCH = "bench."
 LOCK_POLL_SECONDS = 0.2
 TURN_SECONDS = 3.0
+
+Told = TypeVar("Told")
 
 log = structlog.get_logger()
 
@@ -87,7 +89,7 @@ def serve(
     done = 0
     with hearing.looking(station.settings.locks, queue_name):
         with writing(station.database) as session:
-            fleet.has_heard(session, station.name, clock.now())
+            fleet.has_heard(session, station.name, database_now(session))
         while _serve_one(station, queue_name, handlers, check):
             done += 1
     return done
@@ -133,7 +135,7 @@ def _serve_one(
                 session,
                 queue_name,
                 station.name,
-                clock.now(),
+                database_now(session),
                 share=station.settings.source_share,
             )
         if held is None:
@@ -158,7 +160,7 @@ def _let_benches_take_their_turn(station: Station) -> None:
     while time.monotonic() < deadline:
         with reading(station.database) as session:
             served = {worker.queue for worker in fleet.workers(session)}
-            due = line.due_queues(session, clock.now(), most=1)
+            due = line.due_queues(session, database_now(session), most=1)
         if not any(name.startswith(BENCH) and name in served for name in due):
             return
         time.sleep(LOCK_POLL_SECONDS)
@@ -172,14 +174,14 @@ def _is_draining(station: Station) -> bool:
 def has_due(station: Station, queue_name: str) -> bool:
     """Whether this queue is open and something of it is due."""
     with reading(station.database) as session:
-        now = clock.now()
+        now = database_now(session)
         waits = line.due_in(session, queue_name, now, most=1)
         return waits > 0 and queue_name not in pauses.paused_queues(session, now)
 
 
 def _ring_for_due(station: Station) -> None:
     with reading(station.database) as session:
-        due = line.due_queues(session, clock.now(), most=1)
+        due = line.due_queues(session, database_now(session), most=1)
     for name in due:
         queue.ring(station.app, name)
 
@@ -189,16 +191,11 @@ def _work(station: Station, held: Lease, handler: Handler) -> bool:
     control = Control()
     try:
         with _kept(station, held, control):
-            with writing(station.database) as session:
-                leases.start(session, held, clock.now())
+            _settle(station, lambda session: leases.start(session, held, database_now(session)))
             station.settings.prepare()
             record = handler(station, held, control)
             control.check()
-            with writing(station.database) as session:
-                leases.check(session, held)
-                sentence = record(session)
-                leases.succeed(session, held, clock.now(), sentence)
-                _learn(station, session, held)
+            sentence = _settle(station, partial(_succeed, station, held, record))
         log.info("job succeeded", outcome=sentence)
     except Stopped:
         return _stopped(station, held, control.reason)
@@ -218,14 +215,29 @@ def _work(station: Station, held: Lease, handler: Handler) -> bool:
     return False
 
 
+def _settle(station: Station, act: Callable[[Session], Told]) -> Told:
+    """Write what became of a lease; hours of work are not given up for a connection that is cut."""
+    return insist(station.database, act, seconds=station.settings.lease_seconds)
+
+
+def _succeed(station: Station, held: Lease, record: Record, session: Session) -> str:
+    leases.check(session, held)
+    sentence = record(session)
+    leases.succeed(session, held, database_now(session), sentence)
+    _learn(station, session, held)
+    return sentence
+
+
 def _stopped(station: Station, held: Lease, reason: str) -> bool:
     log.info("job stopped", reason=reason)
     try:
         with writing(station.database) as session:
             if reason == "cancelled":
-                leases.cancelled(session, held, clock.now())
+                leases.cancelled(session, held, database_now(session))
             elif reason == "draining":
-                leases.release(session, held, clock.now(), "given back, the worker was stopped")
+                leases.release(
+                    session, held, database_now(session), "given back, the worker was stopped"
+                )
     except StaleLease:
         log.warning("the lease was lost meanwhile")
     return reason == "draining"
@@ -236,20 +248,24 @@ def _put_off(station: Station, held: Lease, fault: Later) -> None:
     log.info("job put off", wait_seconds=fault.wait_seconds, cause=fault.detail)
     wait = timedelta(seconds=fault.wait_seconds)
     try:
-        with writing(station.database) as session:
-            leases.release(session, held, clock.now(), fault.detail, wait=wait)
+        _settle(
+            station,
+            lambda it: leases.release(it, held, database_now(it), fault.detail, wait=wait),
+        )
     except StaleLease:
         log.warning("the lease was lost meanwhile")
 
 
 def _record_failure(station: Station, held: Lease, failure: JobFailure) -> Next | None:
+    limit = station.settings.max_attempts
+
+    def fail(session: Session) -> Next:
+        following = leases.fail(session, held, failure, database_now(session), limit=limit)
+        _learn(station, session, held)
+        return following
+
     try:
-        with writing(station.database) as session:
-            following = leases.fail(
-                session, held, failure, clock.now(), limit=station.settings.max_attempts
-            )
-            _learn(station, session, held)
-            return following
+        return _settle(station, fail)
     except StaleLease:
         log.warning("failure not recorded, the lease is lost")
         return None
@@ -258,7 +274,7 @@ def _record_failure(station: Station, held: Lease, failure: JobFailure) -> Next 
 def _learn(station: Station, session: Session, held: Lease) -> None:
     """What does not work, or works again, is known in the moment the job ends."""
     days = station.settings.negative_days
-    births.job_ended(session, held.job_id, clock.now(), days=days)
+    births.job_ended(session, held.job_id, database_now(session), days=days)
 
 
 def as_failure(fault: Exception) -> JobFailure:
@@ -320,7 +336,7 @@ def _keep(station: Station, held: Lease, control: Control, ended: threading.Even
             if due or control.progress is not told:
                 told = control.progress
                 with writing(station.database) as session:
-                    leases.beat(session, held, clock.now(), told)
+                    leases.beat(session, held, database_now(session), told)
                 last_beat = time.monotonic()
         except StaleLease:
             control.ask("lost")
@@ -363,7 +379,7 @@ def reap(station: Station) -> list[int]:
     silence = timedelta(seconds=station.settings.lease_seconds)
     with writing(station.database) as session:
         taken = leases.reap(
-            session, clock.now(), silence=silence, limit=station.settings.max_attempts
+            session, database_now(session), silence=silence, limit=station.settings.max_attempts
         )
     if taken:
         log.warning("silent jobs taken back", jobs=taken)

@@ -12,7 +12,7 @@ from sqlmodel import Session
 
 from jobs import clock, dispatch, git, git_single, hub, planner, queue
 from jobs.config import Settings
-from jobs.db import reading, writing
+from jobs.db import database_now, reading, writing
 from jobs.engines.registry import FAMILIES
 from jobs.errors import JobFailure, Later, Transient, UsageError
 from jobs.git_names import is_pull
@@ -183,8 +183,8 @@ def ring_for(settings: Settings, database: Engine, jobs: Iterable[JobRow]) -> li
 def ring_queues(settings: Settings, database: Engine, queues: Iterable[str]) -> list[str]:
     """The same for queues."""
     wanted = set(queues)
-    silent = clock.now() - timedelta(seconds=settings.lease_seconds)
     with reading(database) as session:
+        silent = database_now(session) - timedelta(seconds=settings.lease_seconds)
         served = {worker.queue for worker in fleet.workers(session) if worker.beat_at > silent}
     if wanted & served:
         celery = queue.make_app(settings)
@@ -195,7 +195,7 @@ def ring_queues(settings: Settings, database: Engine, queues: Iterable[str]) -> 
 
 def _queued(session: Session, requests: Iterable[JobRequest]) -> dict[str, JobRow | None]:
     asked = [replace(request, source=planner.BY_HAND) for request in requests]
-    return work.enqueue(session, asked, clock.now())
+    return work.enqueue(session, asked, database_now(session))
 
 
 def _submitted(found: dict[str, JobRow | None]) -> Submitted:

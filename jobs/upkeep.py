@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import structlog
 
-from jobs import clock
-from jobs.db import writing
+from jobs.db import database_now, writing
 from jobs.station import Station
 from jobs.store import retests, upkeep, usage
 
@@ -20,17 +19,17 @@ def keep_line(station: Station) -> None:
     for change, says in ((upkeep.age, "jobs moved up a lane"), (upkeep.expire, "jobs expired")):
         for _ in range(MOST_BATCHES):
             with writing(station.database) as session:
-                changed = change(session, clock.now())
+                changed = change(session, database_now(session))
             if not changed:
                 break
             log.info(says, count=changed)
     with writing(station.database) as session:
-        usage.forget(session, clock.now())
+        usage.forget(session, database_now(session))
 
 
 def keep_negatives(station: Station) -> None:
     """Ask again what expired, or whose rig, flags or engine moved."""
     with writing(station.database) as session:
-        jobs = retests.look(session, clock.now())
+        jobs = retests.look(session, database_now(session))
     if jobs:
         log.info("tried again what did not work", jobs=[job.id for job in jobs])

@@ -15,9 +15,9 @@ from typing import Any
 import structlog
 from celery.signals import worker_process_init, worker_ready, worker_shutting_down
 
-from jobs import clock, hearing, queue
+from jobs import hearing, queue
 from jobs.config import Settings
-from jobs.db import open_database, reading, writing
+from jobs.db import database_now, open_database, reading, writing
 from jobs.errors import UsageError
 from jobs.hearing import Ear
 from jobs.model import RIG_NAME
@@ -105,7 +105,7 @@ def run(settings: Settings, queue_name: str) -> None:
 def _take_back(station: Station) -> None:
     with writing(station.database) as session:
         taken = leases.take_back(
-            session, station.name, clock.now(), limit=station.settings.max_attempts
+            session, station.name, database_now(session), limit=station.settings.max_attempts
         )
     if taken:
         log.warning("jobs of an earlier life taken back", jobs=taken)
@@ -115,8 +115,8 @@ def _listen(station: Station, queue_name: str) -> None:
     """Connect the worker's signals; Celery keeps weak references, so the functions are kept."""
 
     def greet(**_: Any) -> None:
-        now = clock.now()
         with writing(station.database) as session:
+            now = database_now(session)
             fleet.greet(
                 session,
                 WorkerRow(
@@ -151,7 +151,7 @@ def _beat(station: Station, queue_name: str) -> None:
     while not pause.wait(station.settings.heartbeat_seconds):
         try:
             with writing(station.database) as session:
-                fleet.worker_beat(session, station.name, clock.now())
+                fleet.worker_beat(session, station.name, database_now(session))
             if _hears_nothing(station, queue_name, ear):
                 _start_again(station, queue_name)
         except Exception as fault:

@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 
 from jobs import clock
 from jobs.config import Settings
-from jobs.db import reading, writing
+from jobs.db import database_now, reading, writing
 from jobs.dispatch import plan_events
 from jobs.errors import ScoutError, UsageError
 from jobs.tables import JobRow
@@ -161,7 +161,8 @@ def glance(
     late: list[Trouble] = []
     if of_hub is not None:
         with going_on(late, "what is to be queued"), writing(database) as session:
-            jobs += plan_events(session, clock.now(), budget_hours=settings.budget_hours_per_day)
+            hours = settings.budget_hours_per_day
+            jobs += plan_events(session, database_now(session), budget_hours=hours)
         summary = summary.joined(Summary(troubles=tuple(late)))
     if not names:
         return Glance(summary, hub=of_hub, remarks=_unasked(source), jobs=tuple(jobs))
@@ -176,7 +177,8 @@ def glance(
     with going_on(late, "what is to be queued"):
         keep_scores(database, now=clock.now)
         with writing(database) as session:
-            jobs += plan_events(session, clock.now(), budget_hours=settings.budget_hours_per_day)
+            hours = settings.budget_hours_per_day
+            jobs += plan_events(session, database_now(session), budget_hours=hours)
     summary = summary.joined(Summary(troubles=tuple(late)))
     return Glance(summary, found, of_hub, _remarks(settings, source, found), tuple(jobs))
 

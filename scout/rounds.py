@@ -13,7 +13,7 @@ from sqlmodel import Session
 
 from jobs import clock, git_network, queue
 from jobs.config import Settings
-from jobs.db import reading, writing
+from jobs.db import database_now, reading, writing
 from jobs.dispatch import plan_events
 from jobs.errors import ScoutError
 from jobs.station import Station
@@ -89,7 +89,8 @@ def look_and_plan(
     jobs: list[JobRow] = []
     unplanned: list[Trouble] = []
     with going_on(unplanned, "what is to be queued"), writing(database) as session:
-        jobs = plan_events(session, clock.now(), budget_hours=settings.budget_hours_per_day)
+        hours = settings.budget_hours_per_day
+        jobs = plan_events(session, database_now(session), budget_hours=hours)
     return summary.joined(Summary(troubles=tuple(unplanned))), jobs
 
 
@@ -149,7 +150,7 @@ def candidates_round(station: Station) -> CandidateRound | None:
     if found.looked:
         keep_scores(station.database, now=clock.now)
     with writing(station.database) as session:
-        plan_events(session, clock.now(), budget_hours=settings.budget_hours_per_day)
+        plan_events(session, database_now(session), budget_hours=settings.budget_hours_per_day)
         fleet.close_slot(session, CANDIDATES, slot, {"state": "done", **outcome})
     log.info("candidates looked at", looked=len(found.looked), new=len(found.new), left=found.left)
     return found

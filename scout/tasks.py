@@ -9,7 +9,7 @@ from celery import shared_task
 
 from jobs import clock, queue
 from jobs.config import Settings
-from jobs.db import reading
+from jobs.db import database_now, reading
 from jobs.rig_care import keep_rigs
 from jobs.station import Station, reap
 from jobs.store import fleet, line
@@ -64,5 +64,5 @@ def sweep() -> None:
     keep_negatives(station)
     keep_rigs(station)
     with reading(station.database) as session:
-        due = line.due_queues(session, clock.now(), most=queue.MOST_RINGS)
+        due = line.due_queues(session, database_now(session), most=queue.MOST_RINGS)
     queue.sweep(station.app, due)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
-from jobs import clock, queue
-from jobs.db import writing
+from jobs import queue
+from jobs.db import database_now, writing
 from jobs.dispatch import plan_events
 from jobs.station import Station
 from jobs.store import fleet
@@ -35,9 +35,9 @@ class Found(Protocol):
 
 def take_turn(station: Station, schedule: str, *, minutes: float) -> datetime | None:
     """The slot of now, for who takes it first; None for all others."""
-    now = clock.now()
-    slot = fleet.slot_of(now, minutes=minutes)
     with writing(station.database) as session:
+        now = database_now(session)
+        slot = fleet.slot_of(now, minutes=minutes)
         return slot if fleet.take_slot(session, schedule, slot, now) else None
 
 
@@ -55,7 +55,7 @@ def end_turn(
     }
     with writing(station.database) as session:
         hours = station.settings.budget_hours_per_day
-        jobs = plan_events(session, clock.now(), budget_hours=hours)
+        jobs = plan_events(session, database_now(session), budget_hours=hours)
         fleet.close_slot(session, schedule, slot, outcome)
     for name in {job.queue for job in jobs}:
         queue.ring(station.app, name)

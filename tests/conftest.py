@@ -27,6 +27,11 @@ APT = {
 }
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--stress-seconds", type=float, default=20.0, help="length of each storm")
+    parser.addoption("--stress-seed", type=int, default=5, help="decides the order of its blows")
+
+
 def pytest_report_header() -> list[str]:
     if "FORKSCOUT_MIRRORS" in os.environ:
         return []

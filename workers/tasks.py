@@ -7,7 +7,7 @@ from typing import Any
 
 import structlog
 from celery import shared_task
-from celery.signals import worker_ready
+from celery.signals import worker_process_init, worker_ready
 
 from jobs import clock, queue
 from jobs.config import Settings
@@ -57,6 +57,17 @@ def _sweep_scratch(settings: Settings, queue_name: str) -> None:
     for pattern in patterns:
         for folder in settings.scratch.glob(pattern):
             remove(folder)
+
+
+@worker_process_init.connect
+def end_leftovers(**_: Any) -> None:
+    """End what a killed pool process left running; a worker of a queue does one job at a time."""
+    queue_name = served_queue()
+    if queue_name != "build" and not queue_name.startswith("bench."):
+        return
+    leftovers = sweep_marker(marker_prefix(_station(queue_name)))
+    if leftovers:
+        log.warning("processes of a killed job ended", count=leftovers)
 
 
 @worker_ready.connect

@@ -7,9 +7,8 @@ from dataclasses import asdict
 
 import typer
 
-from jobs import clock
 from jobs.config import Settings
-from jobs.db import open_database, reading
+from jobs.db import database_now, open_database, reading
 from jobs.model import Lane
 from jobs.store import reasons
 from jobs.store.reasons import Needed, Why
@@ -19,7 +18,7 @@ from jobs.terminal import json_text, printable
 def explain(settings: Settings, job_id: int, *, as_json: bool) -> None:
     """Print why a job exists, why it waits, what it waits for and what came of its attempts."""
     with reading(open_database(settings)) as session:
-        found = reasons.why(session, job_id, clock.now(), share=settings.source_share)
+        found = reasons.why(session, job_id, database_now(session), share=settings.source_share)
     if as_json:
         typer.echo(json_text(asdict(found)))
         return

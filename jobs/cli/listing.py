@@ -10,10 +10,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from jobs import clock
 from jobs.cli import explanation
 from jobs.config import Settings
-from jobs.db import open_database, reading
+from jobs.db import database_now, open_database, reading
 from jobs.demo import note_of
 from jobs.estimates import Expectation
 from jobs.lifecycle import LIVE
@@ -52,7 +51,7 @@ def list_jobs(
         explanation.explain(settings, why, as_json=as_json)
         return
     with reading(open_database(settings)) as session:
-        seen = Expectations(session, clock.now())
+        seen = Expectations(session, database_now(session))
         if dead or everything:
             states = (State.DEAD,) if dead else ()
             rows = list(store.jobs(session, states=states, limit=limit))
@@ -95,7 +94,7 @@ def show(job: int = typer.Argument(help="number of the job"), as_json: bool = JS
     with reading(open_database(Settings())) as session:
         row = store.job(session, job)
         needs = [f"{need.id} ({need.state})" for need in needs_of(session, job)]
-        seen = Expectations(session, clock.now())
+        seen = Expectations(session, database_now(session))
         likely = seen.alone(row).when if row.state in LIVE else None
     if as_json:
         more = {**_likely(likely), "payload": row.payload, "needs": needs}

@@ -11,9 +11,9 @@ from rich.text import Text
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from jobs import clock, dispatch, submit
+from jobs import dispatch, submit
 from jobs.config import Settings
-from jobs.db import open_database, reading, trying, writing
+from jobs.db import database_now, open_database, reading, trying, writing
 from jobs.dispatch import Planned
 from jobs.errors import UsageError
 from jobs.model import Kind
@@ -66,7 +66,7 @@ def _plan(
         came_back: list[JobRow] = []
         if not dry_run and not event:
             came_back = dispatch.plan_events(
-                session, clock.now(), budget_hours=settings.budget_hours_per_day
+                session, database_now(session), budget_hours=settings.budget_hours_per_day
             )
     if as_json:
         typer.echo(json_text(shown))
@@ -88,7 +88,7 @@ def _ring(settings: Settings, database: Engine, jobs: Sequence[JobRow], *, quiet
 def _planned(session: Session, event: str, settings: Settings) -> list[Planned]:
     work.take_turn(session)
     rows = [_event(session, event)] if event else dispatch.unplanned(session)
-    world = worlds.world(session, clock.now())
+    world = worlds.world(session, database_now(session))
     hours = settings.budget_hours_per_day
     return [
         done

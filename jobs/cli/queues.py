@@ -8,9 +8,9 @@ from typing import Any
 
 import typer
 
-from jobs import clock, submit
+from jobs import submit
 from jobs.config import Settings
-from jobs.db import open_database, reading, writing
+from jobs.db import database_now, open_database, reading, writing
 from jobs.errors import UsageError
 from jobs.model import RIG_NAME
 from jobs.station import BENCH
@@ -36,9 +36,10 @@ def pause(
 
     Example: `forkscout queue pause bench.cpu --until 2h --reason "driver update"`
     """
-    name, now = checked_queue(queue), clock.now()
-    moment = until_when(until, now) if until else None
+    name = checked_queue(queue)
     with writing(open_database(Settings())) as session:
+        now = database_now(session)
+        moment = until_when(until, now) if until else None
         pauses.pause(session, name, now, reason=reason[:LONGEST_REASON], until=moment)
     end = f"until {moment:%Y-%m-%d %H:%M} UTC" if moment else f"`forkscout queue resume {name}`"
     typer.echo(f"{name} is paused; it goes on {end if moment else f'with {end}'}")
@@ -64,8 +65,8 @@ def list_queues(as_json: bool = typer.Option(False, "--json", help="print JSON")
 
     Example: `forkscout queue list`
     """
-    now = clock.now()
     with reading(open_database(Settings())) as session:
+        now = database_now(session)
         paused = pauses.pauses(session, now)
         workers = fleet.workers(session)
         names = {*line.queues_in_line(session), *paused, *(w.queue for w in workers)}

@@ -10,10 +10,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from jobs import clock
 from jobs.cli.queues import LONGEST_REASON
 from jobs.config import Settings
-from jobs.db import open_database, reading, writing
+from jobs.db import database_now, open_database, reading, writing
 from jobs.errors import UsageError, did_you_mean
 from jobs.store import rigs, workshop
 from jobs.store.workshop import ShownRig
@@ -85,7 +84,7 @@ def quarantine(
     Example: `forkscout rig quarantine cpu --why "fan is broken"`
     """
     with writing(open_database(Settings())) as session:
-        rigs.quarantine(session, name, why[:LONGEST_REASON], clock.now())
+        rigs.quarantine(session, name, why[:LONGEST_REASON], database_now(session))
     typer.echo(f"{name} is quarantined; `forkscout rig release {name}` undoes it")
 
 
@@ -103,7 +102,7 @@ def release(
     settings = Settings()
     database = open_database(settings)
     with writing(database) as session:
-        was_shut = rigs.release(session, name, clock.now())
+        was_shut = rigs.release(session, name, database_now(session))
         count = rigs.clear_doubt(session, name) if believe else 0
     ring_queues(settings, database, [f"{rigs.BENCH}{name}"])
     typer.echo(f"{name} is released" if was_shut else f"{name} was not quarantined")
@@ -118,7 +117,7 @@ def golden(name: str = NAME) -> None:
     Example: `forkscout rig golden cpu`
     """
     with writing(open_database(Settings())) as session:
-        found = rigs.want_run(session, name, clock.now())
+        found = rigs.want_run(session, name, database_now(session))
     says = f"the golden of {name} ({found.stack} at {found.revision}) runs next"
     typer.echo(printable(f"{says}; `forkscout rig show {name}` tells what it said"))
 
@@ -131,7 +130,9 @@ def workers(as_json: bool = JSON) -> None:
     """
     settings = Settings()
     with reading(open_database(settings)) as session:
-        found = workshop.workshop(session, clock.now(), silent_seconds=settings.lease_seconds)
+        found = workshop.workshop(
+            session, database_now(session), silent_seconds=settings.lease_seconds
+        )
     if as_json:
         rows = [asdict(each) for each in found.workers]
         typer.echo(json_text({"workers": rows, "alarms": [asdict(each) for each in found.alarms]}))

@@ -10,11 +10,11 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from jobs import clock, submit
+from jobs import submit
 from jobs.cli.listing import job_json
 from jobs.cli.log_reading import LogReader
 from jobs.config import Settings
-from jobs.db import open_database, reading, writing
+from jobs.db import database_now, open_database, reading, writing
 from jobs.dispatch import scenario_named
 from jobs.lifecycle import LIVE
 from jobs.model import State
@@ -156,7 +156,7 @@ def cancel(job: int = typer.Argument(help="number of the job")) -> None:
     Example: `forkscout cancel 7`
     """
     with writing(open_database(Settings())) as session:
-        row = store.cancel(session, job, clock.now())
+        row = store.cancel(session, job, database_now(session))
     ending = "is cancelled" if row.state == State.CANCELLED else "is asked to stop"
     typer.echo(f"job {job} {ending}; `forkscout retry {job}` queues it again")
 
@@ -170,7 +170,7 @@ def retry(job: int = typer.Argument(help="number of the job")) -> None:
     settings = Settings()
     database = open_database(settings)
     with writing(database) as session:
-        row = store.retry(session, job, clock.now())
+        row = store.retry(session, job, database_now(session))
     unserved = submit.ring_for(settings, database, [row])
     typer.echo(f"job {job} is {row.state}")
     _say_unserved(unserved)

@@ -108,8 +108,10 @@ def check(session: Session, held: Lease) -> None:
 
 
 def start(session: Session, held: Lease, now: datetime) -> None:
-    """From leased to running."""
+    """From leased to running; to say so again changes nothing."""
     row = _held(session, held)
+    if row.state == State.RUNNING:
+        return
     lifecycle.check_move(State(row.state), State.RUNNING)
     row.state, row.started_at, row.beat_at = State.RUNNING.value, now, now
     session.add(row)
@@ -160,6 +162,8 @@ def fail(session: Session, held: Lease, failure: JobFailure, now: datetime, *, l
     message = wire.plain(failure.detail or failure.message)[:MESSAGE_CHARS]
     if following.state is State.QUEUED:
         _requeue(session, row, now, message, wait=following.delay)
+    elif following.state is State.BLOCKED and row.cancel_requested:
+        _end(session, row, State.CANCELLED, now, message)
     elif following.state is State.BLOCKED:
         _let_go(session, row, State.BLOCKED, now, message)
         row.blocked_by, row.attempts = failure.failure_class, row.attempts - 1

@@ -10,7 +10,7 @@ from fastapi.responses import PlainTextResponse, Response
 from pydantic import BeforeValidator
 from sqlalchemy import Engine
 
-from jobs import clock, db
+from jobs import db
 from jobs.store import (
     board,
     chains,
@@ -71,7 +71,7 @@ def router(engine: Engine, site: Site) -> APIRouter:
     @api.api_route("/jobs/{job_id}", methods=READ)
     def job(job_id: Id) -> Response:
         with db.reading(engine) as session:
-            found = overview.job(session, job_id, now=clock.now())
+            found = overview.job(session, job_id, now=db.database_now(session))
         if found is None:
             raise HTTPException(404, f"There is no job {job_id}.")
         return StrictJson({**plain.plain(found, site.clean), "why": site.clean(pages.why(found))})
@@ -79,7 +79,7 @@ def router(engine: Engine, site: Site) -> APIRouter:
     @api.api_route("/jobs/{job_id}/why", methods=READ)
     def why(job_id: Id) -> Response:
         with db.reading(engine) as session:
-            found = reasons.find(session, job_id, clock.now(), share=site.share)
+            found = reasons.find(session, job_id, db.database_now(session), share=site.share)
         if found is None:
             raise HTTPException(404, f"There is no job {job_id}.")
         return StrictJson(plain.plain(found, site.clean))
@@ -87,19 +87,19 @@ def router(engine: Engine, site: Site) -> APIRouter:
     @api.api_route("/queue", methods=READ)
     def queue() -> Response:
         with db.reading(engine) as session:
-            found = overview.queue(session, now=clock.now())
+            found = overview.queue(session, now=db.database_now(session))
         return StrictJson(plain.plain(found, site.clean))
 
     @api.api_route("/negatives", methods=READ)
     def negatives() -> Response:
         with db.reading(engine) as session:
-            found = shown_negatives.board(session, clock.now())
+            found = shown_negatives.board(session, db.database_now(session))
         return StrictJson(plain.plain(found, site.clean))
 
     @api.api_route("/negatives/{negative_id}", methods=READ)
     def negative(negative_id: Id) -> Response:
         with db.reading(engine) as session:
-            found = shown_negatives.chain(session, negative_id, clock.now())
+            found = shown_negatives.chain(session, negative_id, db.database_now(session))
         if not found:
             raise HTTPException(404, f"There is no negative {negative_id}.")
         return StrictJson({"chain": plain.plain(found, site.clean)})
@@ -112,14 +112,15 @@ def router(engine: Engine, site: Site) -> APIRouter:
     @api.api_route("/workers", methods=READ)
     def workers() -> Response:
         with db.reading(engine) as session:
-            found = workshop.workshop(session, clock.now(), silent_seconds=site.silent_seconds)
+            now = db.database_now(session)
+            found = workshop.workshop(session, now, silent_seconds=site.silent_seconds)
         shown = {"at": found.at, "workers": found.workers, "alarms": found.alarms}
         return StrictJson(plain.plain(shown, site.clean))
 
     @api.api_route("/jobs/{job_id}/log", methods=READ)
     def log(job_id: Id, offset: Annotated[Number, Query(ge=0, le=LARGEST_OFFSET)] = 0) -> Response:
         with db.reading(engine) as session:
-            found = overview.job(session, job_id, now=clock.now())
+            found = overview.job(session, job_id, now=db.database_now(session))
         if found is None:
             raise HTTPException(404, f"There is no job {job_id}.")
         part = piece(site.log_of(job_id), offset=offset, ended=found.state not in pages.LIVE)

@@ -305,6 +305,19 @@ def test_a_slot_is_taken_once(database: Engine) -> None:
         assert not fleet.take_slot(session, "scout", slot, NOW)
 
 
+def test_a_cancelled_job_that_finds_no_cage_is_cancelled_and_not_blocked(database: Engine) -> None:
+    """It does not come back when a cage is proven."""
+    (job_id,) = put(database, request("a"))
+    lease = held(database)
+    failure = JobFailure("no cage", failure_class="no_sandbox", blame=Blame.INFRASTRUCTURE)
+    with db.writing(database) as session:
+        leases.start(session, lease, START)
+        work.cancel(session, job_id, START)
+        leases.fail(session, lease, failure, START, limit=LIMIT)
+        assert work.unblock(session, "no_sandbox", "build") == 0
+    assert row(database, job_id).state == State.CANCELLED
+
+
 def test_three_days_of_missed_slots_are_one(database: Engine) -> None:
     """A scheduler that was away for three days catches up once: one slot, one job (C42)."""
     every = timedelta(minutes=30)
