@@ -32,8 +32,8 @@ def capability_news(place: Place, push: RefNews, history: History, *, url: str) 
     if now.beyond(base_can) == was.beyond(base_can):
         return None
     added = now.beyond(was)
-    lost = was.beyond(now)
-    return _news(place, after, now.beyond(base_can), added, lost=bool(lost.words()))
+    gone = was.beyond(now)
+    return _news(place, after, now.beyond(base_can), added, lost=bool(gone.words()))
 
 
 def _news(
