@@ -32,7 +32,6 @@ class Broker:
 
     def start(self) -> None:
         self.socket.unlink(missing_ok=True)
-        (self.folder / "dump.rdb").unlink(missing_ok=True)
         self.process = subprocess.Popen(
             [
                 *(self.program, "--port", "0", "--unixsocket", str(self.socket)),
