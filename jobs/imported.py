@@ -14,7 +14,7 @@ from jobs import exchange
 from jobs.dialect.wire import storable
 from jobs.errors import UsageError
 from jobs.model import Boot, Measurement, Validity
-from jobs.scenarios import Scenario
+from jobs.scenarios import Scenario, is_as_shipped
 
 MOST_BYTES = 64 * 2**20
 MOST_COMBINATIONS = 1_000
@@ -160,6 +160,8 @@ def _scenario(told: Mapping[str, Any]) -> Scenario:
         raise _refused(_first(fault)) from fault
     if scenario.key != told.get("key") or len(scenario.key) > 200:
         raise _refused(f"scenario {str(told.get('key'))[:80]!r} is not what it says")
+    if not scenario.own and not is_as_shipped(scenario):
+        raise _refused(f"scenario {scenario.key[:80]!r} is none of ours, whatever it says")
     return scenario
 
 

@@ -19,7 +19,7 @@ from celery import Celery
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from jobs import hearing, queue
+from jobs import attempt_logs, hearing, queue
 from jobs.config import Settings
 from jobs.control import Control
 from jobs.db import database_now, insist, reading, writing
@@ -258,6 +258,8 @@ def _put_off(station: Station, held: Lease, fault: Later) -> None:
 
 def _record_failure(station: Station, held: Lease, failure: JobFailure) -> Next | None:
     limit = station.settings.max_attempts
+    log_of = station.settings.attempt_log
+    failure.lines = failure.lines or attempt_logs.last_lines(log_of(held.job_id, held.fence))
 
     def fail(session: Session) -> Next:
         following = leases.fail(session, held, failure, database_now(session), limit=limit)

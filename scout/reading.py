@@ -14,9 +14,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from jobs.errors import UsageError, did_you_mean
+from jobs.toml_lines import Lines, syntax_fault
 from scout.impossible import Beside, impossible
 from scout.problem import Problem
-from scout.toml_lines import Lines
 from scout.watchlist import (
     BudgetEntry,
     BuildEntry,
@@ -90,7 +90,7 @@ def parse(text: str, name: str, watched: Mapping[str, str | None] | None = None)
     try:
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise _syntax(text, name, error) from error
+        raise syntax_fault(text, name, error) from error
     details: list[ErrorDetails] = []
     try:
         sound, beside = WatchList.model_validate(data), Beside(watched or {})
@@ -154,16 +154,6 @@ def _nearest_list(path: Path, names: Sequence[str]) -> str:
         return f"check the path; {shipped_ones}"
     near = did_you_mean(path.name, names)
     return f"{near} {shipped_ones}" if near.startswith("did you") else shipped_ones
-
-
-def _syntax(text: str, name: str, error: Exception) -> UsageError:
-    says = "tables are nested too deep" if isinstance(error, RecursionError) else str(error)
-    found = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)", says)
-    line = (found and found[1]) or (text.count("\n") + 1 if found else 1)
-    says = says[: found.start()] if found else says
-    return UsageError(
-        f"{name}, line {line}: not TOML: {says}", advice="quote texts, and close what is open"
-    )
 
 
 def _problem(detail: ErrorDetails) -> Problem:

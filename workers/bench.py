@@ -17,7 +17,7 @@ from typing import Any
 from jobs.control import Control
 from jobs.dialect import wire
 from jobs.dialect.settings import Asked, shortfall
-from jobs.engines.base import Launch, layout
+from jobs.engines.base import Launch, layout, unsupported
 from jobs.errors import JobFailure, Stopped
 from jobs.model import Boot, Measurement, Validity
 from workers import autopsy
@@ -136,6 +136,11 @@ def _socket_folder(runtime: Path) -> Iterator[Path]:
 
 def _launch(plan: Plan, place: Place, socket_mount: Mount, alias: str) -> Launch:
     path = place.sandbox.path
+    if plan.projector is None and any(scenario.picture for scenario in plan.scenarios):
+        raise unsupported(
+            f"scenario {plan.scenario.name} shows a picture and there is no projector",
+            advice="Name the mmproj file of the model, or measure another scenario.",
+        )
     return Launch(
         artifact=path(plan.artifact),
         model_path=path(plan.model),
@@ -150,6 +155,7 @@ def _launch(plan: Plan, place: Place, socket_mount: Mount, alias: str) -> Launch
         intent=plan.intent,
         flags=plan.extra_flags,
         env=plan.env,
+        thinking=any(scenario.thinking for scenario in plan.scenarios),
     )
 
 

@@ -12,11 +12,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from jobs import own_scenarios
 from jobs.control import Control
 from jobs.engines.base import DEFAULT_BATCH, DEFAULT_UBATCH, SPECULATIONS
 from jobs.engines.registry import family
 from jobs.errors import ScoutError, UsageError
-from jobs.scenarios import DEFAULT_SCENARIO, LADDERS, SCENARIOS, Scenario, rungs, scenario_named
+from jobs.scenarios import DEFAULT_SCENARIO, SHIPPED, Scenario, rungs, scenario_named
 from jobs.terminal import printable
 from workers.bubblewrap import Bubblewrap
 from workers.gpu import first_card
@@ -32,7 +33,7 @@ ROLES = ("target", "drafter", "mmproj")
 
 def parser() -> argparse.ArgumentParser:
     """Every option of the command, with the words of its help."""
-    shipped = ", ".join([*SCENARIOS, *LADDERS])
+    shipped = ", ".join(SHIPPED)
     words = argparse.ArgumentParser(
         prog="bench --offline",
         description="Measure a build on this machine alone and write one result file.",
@@ -44,6 +45,7 @@ def parser() -> argparse.ArgumentParser:
     add("--mmproj", type=Path, help="a projector beside the weights")
     add("--speculation", default="", help=f"how tokens are drafted: {', '.join(SPECULATIONS)}")
     add("--scenario", action="append", help=f"repeatable; one of {shipped}")
+    add("--scenarios", type=Path, help="a TOML file of your own [[scenario]] tables")
     add("--depth", action="append", type=int, help="repeatable; a rung of the ladder, in tokens")
     add("--context", action="append", type=int, help="repeatable; tokens to allocate")
     add("--kv", action="append", help="repeatable; a cache type such as q8_0")
@@ -150,14 +152,13 @@ def _wish(options: argparse.Namespace) -> Wish:
 
 
 def _scenarios(options: argparse.Namespace, context_tokens: int) -> tuple[Scenario, ...]:
-    names = options.scenario or [DEFAULT_SCENARIO]
+    own = own_scenarios.load(options.scenarios) if options.scenarios is not None else {}
+    named = [scenario_named(name, own) for name in options.scenario or [*own] or [DEFAULT_SCENARIO]]
     depths = tuple(options.depth or ())
-    if depths and not set(names) & set(LADDERS):
+    if depths and not any(each.depths for each in named):
         raise UsageError("--depth without a ladder", advice="Add --scenario ladder.")
     found = [
-        rung
-        for name in names
-        for rung in rungs(scenario_named(name), context_tokens=context_tokens, depths=depths)
+        rung for each in named for rung in rungs(each, context_tokens=context_tokens, depths=depths)
     ]
     return tuple({scenario.key: scenario for scenario in found}.values())
 

@@ -12,7 +12,18 @@ from rich.text import Text
 from sqlalchemy.exc import DBAPIError
 
 from jobs import log
-from jobs.cli import bringing, listing, negatives, plan, queues, rigs, run, work
+from jobs.cli import (
+    bringing,
+    failures,
+    listing,
+    negatives,
+    plan,
+    queues,
+    rigs,
+    run,
+    scenarios,
+    work,
+)
 from jobs.config import ENV_PREFIX
 from jobs.errors import ScoutError
 from jobs.terminal import printable
@@ -39,6 +50,8 @@ def build_app(wanted: str = "") -> typer.Typer:
         bringing.app,
         rigs.app,
         negatives.app,
+        scenarios.app,
+        failures.app,
     )
     for each in ours:
         app.add_typer(each)

@@ -10,7 +10,22 @@ ENGINE = Blame.ENGINE
 CONFIGURATION = Blame.CONFIGURATION
 INFRASTRUCTURE = Blame.INFRASTRUCTURE
 
+BUILD = "build"
+START = "start"
+ARGUMENTS = "arguments"
+BIND = "bind"
+LOAD = "load"
+LOAD_TARGET = "load target"
+LOAD_DRAFTER = "load drafter"
+LOAD_PROJECTOR = "load projector"
+REQUEST = "request"
+PHASES = (
+    *(BUILD, START, ARGUMENTS, BIND),
+    *(LOAD, LOAD_TARGET, LOAD_DRAFTER, LOAD_PROJECTOR, REQUEST),
+)
+"""Where a server can be when it says such a line, in the order it gets there."""
 
-def rule(name: str, pattern: str, blame: Blame, advice: str) -> FailureRule:
+
+def rule(name: str, pattern: str, phase: str, blame: Blame, advice: str) -> FailureRule:
     """A failure class with the pattern that shows it; patterns are unanchored."""
-    return FailureRule(name, re.compile(pattern), blame, advice)
+    return FailureRule(name, re.compile(pattern), blame, advice, phase)

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from jobs.dialect import asking, failures, logs, measuring, memory_log, settings
+from jobs.dialect import asking, failure_rule, failures, logs, measuring, memory_log, settings
 from jobs.engines.base import SPECULATIONS, BuildPlaces, Launch, intents, unsupported
 from jobs.model import Blame, BuildTarget, FailureRule, Flags, Revision, Step
 
@@ -28,18 +28,21 @@ FAILURES: Sequence[FailureRule] = (
         re.compile(r"error: this release of xllamacpp has no "),
         Blame.CONFIGURATION,
         "Ask for what this release has, or bench another release.",
+        failure_rule.ARGUMENTS,
     ),
     FailureRule(
         "wheel_import",
         re.compile(r"^(?:ImportError|ModuleNotFoundError): "),
         Blame.INFRASTRUCTURE,
         "Build the release again; its wheel may not fit this interpreter or machine.",
+        failure_rule.START,
     ),
     FailureRule(
         "wheel_missing",
         re.compile(r"No matching distribution found for |not a supported wheel on this platform"),
         Blame.INFRASTRUCTURE,
         "Use a Python version for which this release has a wheel.",
+        failure_rule.BUILD,
     ),
     *failures.FAILURES,
 )
@@ -154,6 +157,8 @@ def launch(launch: Launch, flags: Flags) -> Step:
     if asked.speculation:
         wanted["speculation"] = " ".join(SPECULATIONS[asked.speculation])
         wanted["drafter"] = launch.drafter_path
+    if launch.thinking:
+        wanted["thinking"] = True
     if launch.projector_path:
         wanted["projector"] = launch.projector_path
     return Step(

@@ -47,7 +47,7 @@ def changed(path, value, base=None):
 def test_every_scenario_of_a_boot_becomes_a_result_of_its_own(database):
     """Allocated and filled stand apart: the context in its column, the depth in the series."""
     stored = bring(database, document(scenarios=(SHORT, DEEP)))
-    assert [each.scenario for each in stored] == ["decode-128.v1", "ladder.v1@32768"]
+    assert [each.scenario for each in stored] == ["decode-128.v2", "ladder.v1@32768"]
     found = rows(database, ResultRow)
     assert {row.context_tokens for row in found} == {65_536}
     assert len({row.series for row in found}) == 2

@@ -218,8 +218,9 @@ def test_a_dead_server_fails_at_once(bench):
     """An exit during the load is seen at once, with code and last words."""
     began = time.monotonic()
     caught = failure(bench, exit_on_load=1, say="nothing anybody knows")
-    assert (caught.failure_class, caught.blame) == ("crash_load", Blame.ENGINE)
-    assert "exit code 1" in caught.message
+    assert (caught.failure_class, caught.blame) == ("unknown", Blame.ENGINE)
+    assert (caught.phase, caught.ending) == ("load", "exit code 1")
+    assert caught.lines[-1] == "nothing anybody knows"
     assert "nothing anybody knows" in caught.message
     assert time.monotonic() - began < 3
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.dialect.measuring import error_of, measure
+from jobs.dialect.events import error_of
+from jobs.dialect.measuring import measure
 from jobs.dialect.output import brokenness
 from jobs.model import Arrival, Validity
 from jobs.scenarios import Scenario
