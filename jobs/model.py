@@ -92,6 +92,7 @@ class Validity(StrEnum):
     CACHED = "cached"
     PARTIAL_OFFLOAD = "partial_offload"
     SPEC_INACTIVE = "spec_inactive"
+    DEGRADED = "degraded"
     TAINTED = "tainted"
     UNSTABLE = "unstable"
     WRONG_SERVER = "wrong_server"

@@ -59,6 +59,7 @@ _TELLING = frozenset(
     {
         Validity.UNSTABLE,
         Validity.SPEC_INACTIVE,
+        Validity.DEGRADED,
         Validity.BROKEN_OUTPUT,
         Validity.PARTIAL_OFFLOAD,
         Validity.CONFIG_MISMATCH,

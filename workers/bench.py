@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from jobs.control import Control
-from jobs.dialect import wire
-from jobs.dialect.settings import Asked, shortfall
+from jobs.dialect import boots, wire
+from jobs.dialect.settings import Asked
 from jobs.engines.base import Launch, layout, unsupported
 from jobs.errors import JobFailure, Stopped
-from jobs.model import Boot, Measurement, Validity
+from jobs.model import Boot, Measurement
 from workers import autopsy
 from workers.answers import Patience
 from workers.client import EngineClient
@@ -54,11 +54,11 @@ def run_bench(
     Raises the JobFailure of the first boot that fails, and Stopped on a cancel; either way the
     server's whole tree is gone.
     """
-    boots = []
+    done = []
     for number in range(1, plan.boots + 1):
         boot = run_boot(plan, place, number=number, control=control, patience=patience, keep=keep)
-        boots.append(boot)
-    return boots
+        done.append(boot)
+    return done
 
 
 def run_boot(
@@ -187,15 +187,23 @@ def _on_cards(place: Place, server: Server) -> int | None:
 
 def _measured(bench: Started, boot: Boot, keep: Keep) -> Boot:
     """The boot with a warm-up and all runs; a broken boot's runs are kept before it raises."""
-    plan, server = bench.plan, bench.server
-    short = shortfall(_asked(plan, bench.place, server.alias), boot.effective, boot.facts)
+    plan, place, server = bench.plan, bench.place, bench.server
     measurements: list[Measurement] = []
     loaded = bench.now()
 
     def with_runs() -> Boot:
+        facts = plan.engine.read_log(autopsy.read_log_text(place.log, offset=server.offset))
+        runs = boots.judged(
+            measurements,
+            asked=_asked(plan, place, server.alias),
+            effective=boot.effective,
+            facts=facts,
+            held_bytes=boot.memory.process if boot.memory else None,
+        )
         return replace(
             boot,
-            measurements=tuple(measurements),
+            facts=facts,
+            measurements=tuple(meant(plan, run) for run in runs),
             peak_memory_bytes=server.usage.peak_memory_bytes,
             environment={
                 **server.usage.facts(),
@@ -207,8 +215,7 @@ def _measured(bench: Started, boot: Boot, keep: Keep) -> Boot:
     try:
         for position, (scenario, run) in enumerate(schedule(plan)):
             at = At(boot.number, position, scenario, run, plan.runs)
-            measurement = _limited_by(short, one_run(bench, at))
-            measurements.append(meant(plan, replace(measurement, after=bench.now())))
+            measurements.append(replace(one_run(bench, at), after=bench.now()))
             if position == 0:
                 server.usage.mark()
     except (JobFailure, Stopped):
@@ -226,16 +233,5 @@ def _asked(plan: Plan, place: Place, alias: str) -> Asked:
         context_tokens=plan.context_tokens,
         model_path=place.sandbox.path(plan.model),
         gpu_layers=plan.gpu_layers,
-        speculation=plan.speculates,
+        kind=plan.speculation,
     )
-
-
-def _limited_by(short: tuple[Validity, str] | None, measurement: Measurement) -> Measurement:
-    """A boot that does not run as asked has no `ok` request; the numbers stay."""
-    if short is None:
-        return measurement
-    validity, reason = short
-    if measurement.validity not in (Validity.OK, Validity.CACHED, Validity.TOO_SHORT):
-        validity = measurement.validity
-    reasons = (reason, measurement.reason)
-    return replace(measurement, validity=validity, reason="; ".join(r for r in reasons if r))

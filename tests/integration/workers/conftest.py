@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.place import MARKER, Place
+from support.stub_bench import StubBench
 
 from workers import processes
 from workers.sandbox import Sandbox
@@ -16,3 +17,11 @@ from workers.sandbox import Sandbox
 def place(sandbox: Sandbox, tmp_path: Path) -> Iterator[Place]:
     yield Place(sandbox, tmp_path)
     assert processes.kill_marked(MARKER) == 0, "a test left processes behind"
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[StubBench]:
+    """Runs a bench of a stub with the given behaviour; nothing of it may live afterwards."""
+    found = StubBench(tmp_path)
+    yield found
+    found.check_gone()
