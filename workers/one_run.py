@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from jobs.control import Control
-from jobs.dialect import wire
 from jobs.dialect.filling import filled
+from jobs.dialect.openai import tokens_in
 from jobs.model import Measurement, Validity
 from jobs.scenarios import Scenario
 from workers import autopsy
@@ -137,15 +137,11 @@ def _filling(bench: Started, scenario: Scenario, run: int) -> tuple[int, ...]:
 
     def tokenise(text: str) -> Sequence[int] | None:
         bench.control.check()
-        answer = bench.server.client.ask_json("/tokenize", {"content": text})
-        ids = wire.sequence(wire.mapping(answer).get("tokens"))
-        counts = [wire.count(each) for each in ids]
-        return [-1 if each is None else each for each in counts]
+        return tokens_in(bench.server.client.ask_json("/tokenize", {"content": text}))
 
     if not scenario.filled_tokens:
         return ()
-    salt = f"{scenario.name}.v{scenario.version}:{run}"
-    return filled(scenario.filled_tokens, salt, tokenise)
+    return filled(scenario.filled_tokens, scenario.salt(run), tokenise)
 
 
 def meant(plan: Plan, measurement: Measurement) -> Measurement:

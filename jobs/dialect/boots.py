@@ -23,27 +23,27 @@ def judged(
     held_bytes: int | None = None,
 ) -> tuple[Measurement, ...]:
     """The runs with every doubt that settings, log and each other cast on them."""
+    runs = compared(measurements, speculates=asked.speculation)
     short = shortfall(asked, effective, facts, held_bytes=held_bytes)
+    return tuple(_doubted(run, *short) for run in runs) if short else runs
+
+
+def compared(measurements: Sequence[Measurement], *, speculates: bool) -> tuple[Measurement, ...]:
+    """The runs with what they say against each other, and against the word that they draft."""
     suspicious = set(_spreadless(measurements))
     return tuple(
-        _judged(each, asked, short, is_spreadless=each.scenario in suspicious)
+        _compared(each, speculates, is_spreadless=each.scenario in suspicious)
         for each in measurements
     )
 
 
-def _judged(
-    run: Measurement,
-    asked: Asked,
-    short: tuple[Validity, str] | None,
-    *,
-    is_spreadless: bool,
-) -> Measurement:
+def _compared(run: Measurement, speculates: bool, *, is_spreadless: bool) -> Measurement:
     if is_spreadless and not run.warmup:
         why = f"{SPREADLESS_RUNS} runs or more took exactly the same time"
         run = _doubted(run, Validity.INCONSISTENT, why)
-    if asked.speculation and not run.draft_n:
+    if speculates and not run.draft_n:
         run = _doubted(run, Validity.SPEC_INACTIVE, "speculation was asked and nothing was drafted")
-    return _doubted(run, *short) if short else run
+    return run
 
 
 def _doubted(run: Measurement, validity: Validity, why: str) -> Measurement:

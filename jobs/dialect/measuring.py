@@ -55,7 +55,7 @@ def measure(
         prompt_ms=wire.number(timings.get("prompt_ms")),
         cache_n=wire.count(timings.get("cache_n")),
         text=whole,
-        reasoning=_reasoning(texts),
+        reasoning=reasoning_in(texts),
         first_ms=first_ms(arrivals, [text.whole for text in texts]),
         last_ms=first_ms(arrivals[::-1], [text.whole for text in texts[::-1]]),
         wall_ms=wall_seconds * 1000,
@@ -93,7 +93,7 @@ def measure(
     )
 
 
-def _reasoning(texts: Sequence[Text]) -> int:
+def reasoning_in(texts: Sequence[Text]) -> int:
     """Characters of thought, whether they came apart or in the text between their tags."""
     apart = sum(len(text.reasoning.strip()) for text in texts)
     inside = INLINE_THOUGHT.match("".join(text.content for text in texts))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support import real_engine, tiny_model
 from support.place import MARKER, Place
 from support.stub_bench import StubBench
 
@@ -25,3 +26,21 @@ def bench(tmp_path: Path) -> Iterator[StubBench]:
     found = StubBench(tmp_path)
     yield found
     found.check_gone()
+
+
+@pytest.fixture(scope="session")
+def real_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that holds the wheel of the real server."""
+    return real_engine.fetch_wheel(tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="session")
+def real_artifact(real_wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel as a finished artifact."""
+    return real_engine.build(real_wheel, tmp_path_factory.mktemp("build"))
+
+
+@pytest.fixture(scope="session")
+def tiny_weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny model."""
+    return tiny_model.write(tmp_path_factory.mktemp("weights") / "tiny.gguf")
