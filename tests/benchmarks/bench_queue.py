@@ -29,7 +29,7 @@ from support.broker import Broker  # noqa: E402  the two folders above are not i
 from support.postgres import PostgresServer  # noqa: E402
 from support.week import Week  # noqa: E402
 
-from jobs import db  # noqa: E402
+from jobs import db, leasing  # noqa: E402
 from jobs.model import Kind, Lane  # noqa: E402
 from jobs.store import leases  # noqa: E402
 from jobs.tables import JobRow  # noqa: E402
@@ -70,8 +70,7 @@ def fill(engine: Engine, rows: int) -> None:
 
 
 def lease_one(engine: Engine, worker: str) -> leases.Lease | None:
-    with db.writing(engine) as session:
-        return leases.lease(session, QUEUE, worker, db.database_now(session))
+    return leasing.take(engine, QUEUE, worker)
 
 
 def finish(engine: Engine, held: leases.Lease) -> None:
