@@ -16,6 +16,7 @@ from sqlalchemy import (
     exists,
     func,
     literal,
+    literal_column,
     not_,
     or_,
     select,
@@ -37,6 +38,9 @@ JOB = JobRow.__table__  # type: ignore[attr-defined]
 SERVED = (JOB.c.lane, JOB.c.turn_at, JOB.c.id)
 UNSHARED = frozenset({int(Lane.HEALTH), int(Lane.CONFIRM)})
 """Lanes where nobody is passed over: what a confirmation found out late is worth nothing."""
+
+ONE: ColumnElement[int] = literal_column("1")
+"""Said in the statement: PostgreSQL keeps no plan of a statement whose limit it does not know."""
 
 EVERY_LANE = 2**31 - 1
 """No lane has a higher number; a column can hold none."""
@@ -95,7 +99,7 @@ def _usual(*, clock: bool, rig: bool, shared: bool) -> Update:
     ]
     if rig:
         where.append(JOB.c.lane <= _last_lane())
-    first = select(JOB.c.id).where(*where).order_by(*SERVED).limit(1).correlate(None)
+    first = select(JOB.c.id).where(*where).order_by(*SERVED).limit(ONE).correlate(None)
     statement = _leased(now).where(
         JOB.c.id == first.with_for_update(skip_locked=True).scalar_subquery()
     )

@@ -35,6 +35,9 @@ from jobs.store import leases  # noqa: E402
 from jobs.tables import JobRow  # noqa: E402
 
 QUEUE = "bench.cpu"
+EMPTY = "bench.empty"
+"""A lease is asked of it first, as theirs registers a worker first: a start is not measured."""
+
 BELL = "bell"
 spawn = multiprocessing.get_context("spawn")
 
@@ -125,8 +128,7 @@ def claims(url: str, broker: Broker, *, workers: int, rings: int, per_second: fl
 
 def ours(url: str, seconds: float, whole: bool, begin: Any, found: Any) -> None:
     engine, count = db.connect(url), 0
-    with db.reading(engine) as session:
-        db.database_now(session)
+    leasing.take(engine, EMPTY, "nobody")
     begin.wait()
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline and (held := lease_one(engine, f"w{id(found)}")):
