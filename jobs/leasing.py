@@ -26,8 +26,8 @@ def take(
 
 def _take(engine: Engine, queue: str, worker: str, share: float) -> Lease | None:
     if engine.dialect.name == "postgresql":
-        with at_once(engine) as session:
-            held = leases.lease_by_its_clock(session, queue, worker, share=share)
+        with at_once(engine) as connection:
+            held = leases.lease_by_its_clock(connection, queue, worker, share=share)
         if held is not None:
             return held
     with writing(engine) as session:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, cast
 
-from sqlalchemy import Row, text, update
+from sqlalchemy import Connection, Row, text, update
 from sqlmodel import Session, col, select
 
 from jobs import lifecycle
@@ -73,13 +73,17 @@ def lease(
 
 
 def lease_by_its_clock(
-    session: Session, queue: str, worker: str, *, share: float = lifecycle.SOURCE_SHARE
+    connection: Connection,
+    queue: str,
+    worker: str,
+    *,
+    share: float = lifecycle.SOURCE_SHARE,
 ) -> Lease | None:
     """The same in one statement, by PostgreSQL's own clock; None says that `lease` must be asked.
 
     It is a whole transaction by itself, and may be committed as one.
     """
-    row = taking.usual(session, queue, worker, None, share=share)
+    row = taking.usual(connection, queue, worker, None, share=share)
     return None if row is None else _lease_of(row)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
+    Connection,
     Interval,
     Row,
     Update,
@@ -54,7 +55,7 @@ WORKER: ColumnElement[str] = bindparam("by_worker")
 
 
 def usual(
-    session: Session, queue: str, worker: str, now: datetime | None, *, share: float
+    asked: Session | Connection, queue: str, worker: str, now: datetime | None, *, share: float
 ) -> Row[Any] | None:
     """Lease the first of a queue, in one statement; without `now` the database's clock counts.
 
@@ -71,7 +72,7 @@ def usual(
         given["now"] = now
         if share < 1:
             given["since"] = now - usage.WINDOW
-    return session.execute(statement, given).first()
+    return asked.execute(statement, given).first()
 
 
 def one(session: Session, job_id: int, worker: str, now: datetime) -> Row[Any]:
