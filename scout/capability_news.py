@@ -31,10 +31,14 @@ def capability_news(place: Place, push: RefNews, history: History, *, url: str) 
     )
     if now.beyond(base_can) == was.beyond(base_can):
         return None
-    return _news(place, after, now.beyond(base_can), now.beyond(was))
+    added = now.beyond(was)
+    gone = was.beyond(now)
+    return _news(place, after, now.beyond(base_can), added, lost=bool(gone.words()))
 
 
-def _news(place: Place, after: str, added: Capability, latest: Capability) -> RefNews:
+def _news(
+    place: Place, after: str, added: Capability, latest: Capability, *, lost: bool
+) -> RefNews:
     words = added.words()
     digest = hashlib.sha256("\n".join(words).encode()).hexdigest()
     told = [word.partition(":")[2] for word in latest.words()]
@@ -44,7 +48,13 @@ def _news(place: Place, after: str, added: Capability, latest: Capability) -> Re
     return RefNews(
         "fork_capability_changed",
         key,
-        f"{place.engine} understands {shown} now" if told else f"{place.engine} understands less",
+        f"{place.engine} {_becomes(shown, lost=lost)}",
         facts_of(place, facts),
         former=former,
     )
+
+
+def _becomes(shown: str, *, lost: bool) -> str:
+    if shown:
+        return f"understands {shown} now"
+    return "understands less" if lost else "stands apart from its base in other ways than before"

@@ -193,6 +193,10 @@ def _pushed(row: RepositoryRow) -> str:
 
 
 def _unseen(found: RankedFork) -> str:
+    if found.engine and found.row.parent_github_id is None:
+        return f"nothing is held against upstream: forkscout lineage {found.engine}"
+    if found.row.misses:
+        return "its number showed nothing at the last look; git looks once GitHub shows it again"
     if found.engine:
         return "git has not looked at it yet: forkscout scout run --source git"
     if found.row.tier <= Tier.CANDIDATE and found.row.state == store.KNOWN:

@@ -209,7 +209,9 @@ def add(
 ) -> None:
     """Watch one more repository, and print the TOML that keeps it in a list.
 
-    Example: forkscout watchlist add Anbeeld/beellama.cpp --parent buun --branch main
+    What is said beside the TOML goes to the error stream, so that it can be kept in a file.
+
+    Example: forkscout watchlist add Anbeeld/beellama.cpp --parent buun --branch main > bee.toml
     """
     settings = Settings()
     wish = adding.Wish(
@@ -231,12 +233,11 @@ def add(
     if as_json:
         _say_json(asdict(added))
         return
-    typer.echo(f"{'watching again' if added.revived else 'watching'} {added.name}")
+    typer.echo(f"{'watching again' if added.revived else 'watching'} {added.name}", err=True)
     for note in added.not_yet:
-        typer.echo(f"  {note}")
-    typer.echo(LOOK_NOW)
-    typer.echo("to keep it in a watch list of your own:")
-    typer.echo("")
+        typer.echo(f"  {note}", err=True)
+    typer.echo(LOOK_NOW, err=True)
+    typer.echo("to keep it in a watch list of your own:\n", err=True)
     typer.echo(added.toml)
 
 

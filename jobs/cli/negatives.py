@@ -194,7 +194,10 @@ def retry(
         refusals = [move.refusal for move in store.moves_of(session, [negative]) if move.refusal]
         live = store.live_retest(session, negative)
     if live is None and refusals:
-        raise UsageError(f"negative {negative} is not tried: {refusals[-1]}")
+        raise UsageError(
+            f"negative {negative} is not tried: {refusals[-1]}",
+            advice=f"see what it depends on: forkscout negatives show {negative}",
+        )
     unserved = submit.ring_for(settings, database, jobs)
     if as_json:
         typer.echo(json_text([job.model_dump(exclude={"payload"}) for job in jobs]))

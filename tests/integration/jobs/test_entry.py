@@ -24,8 +24,13 @@ main()
 @pytest.mark.parametrize("loaded", ["typer", "sqlalchemy", "jobs.cli.work"])
 def test_it_leaves_quietly_while_it_is_loaded(loaded: str) -> None:
     """130 and not a word, whichever module is being read."""
+    hearing = f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n{STOP}"
     done = subprocess.run(
-        [sys.executable, "-c", STOP, loaded], cwd=ROOT, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", hearing, loaded],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 

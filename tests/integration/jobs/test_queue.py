@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -270,7 +271,9 @@ def test_a_queue_is_as_long_as_all_of_its_priorities(station, broker):
 
 def test_a_broker_that_cannot_write_loses_no_job(station, broker):
     """It refuses the message (MISCONF, its disk is full): the job was taken and waits (C50)."""
-    (broker.folder / "dump.rdb" / "in the way").mkdir(parents=True, exist_ok=True)
+    in_the_way = broker.folder / "dump.rdb"
+    in_the_way.mkdir()
+    (in_the_way / "nothing").touch()
     with broker.client() as client:
         client.config_set("save", "3600 1")
         client.set("something", "to save")
@@ -285,6 +288,7 @@ def test_a_broker_that_cannot_write_loses_no_job(station, broker):
         assert not queue.ring(station.app, "build")
     with broker.client() as client:
         client.config_set("save", "")
+    shutil.rmtree(in_the_way)
     assert ["MISCONF" in entry["cause"] for entry in logs] == [True]
     with db.reading(station.database) as session:
         assert work.job(session, ids[0]).state == State.QUEUED

@@ -67,8 +67,8 @@ def seen_on_github(github_id: int, name: str, parent: int | None, engine: str = 
 def test_it_is_watched_and_not_built() -> None:
     """A person approves each commit, and nothing is built until a target is named."""
     ran = say("watchlist", "add", "spiritbuun/buun-llama-cpp")
-    assert "watching buun-llama-cpp" in ran.stdout
-    assert "it names no [[engine.build]]" in ran.stdout
+    assert "watching buun-llama-cpp" in ran.stderr
+    assert "it names no [[engine.build]]" in ran.stderr
     engine = engines()["buun-llama-cpp"]
     assert (engine["trust"], engine["family"], engine["rigs"]) == ("approve", "llama.cpp", "")
     assert engine["source"] == "spiritbuun/buun-llama-cpp"
@@ -178,7 +178,7 @@ def test_remove_and_add_undo_each_other() -> None:
     assert engines()["mine"]["retired"] is True
     with pytest.raises(UsageError, match="'mine' is not watched"):
         say("watchlist", "remove", "mine")
-    assert "watching again mine" in say("watchlist", "add", "a/b").stdout
+    assert "watching again mine" in say("watchlist", "add", "a/b").stderr
     assert engines() == before
     database = open_database(Settings())
     with reading(database) as session:

@@ -117,7 +117,7 @@ def test_what_we_ask_is_what_github_offers(judge: Judge, github: GitHub) -> None
     repo = Repo(UPSTREAM, "ggml-org/llama.cpp", Tier.CHAIN)
     cursor = {"until": "2026-05-18T12:00:00+00:00"}
     pages = [source.first_page(repo, cursor) for source in (issues, pulls, releases)]
-    pages.append(forks.Census.read({}, AT_START).page(repo))
+    pages.append(forks.Census.read({}, AT_START).page(f"repositories/{UPSTREAM}/forks"))
     for page in pages:
         kind = page.place.rpartition("/")[2]
         offered = judge.offered(f"/repos/{{owner}}/{{repo}}/{kind}")

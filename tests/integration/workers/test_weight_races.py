@@ -231,6 +231,8 @@ def test_a_disk_that_fills_during_a_download_keeps_what_came(tmp_path: Path) -> 
         hub.pause_seconds = 0.005
         words = [
             *("bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--tmpfs", "/tmp"),
+            *("--ro-bind", str(TESTS.parent), str(TESTS.parent)),
+            *("--ro-bind", sys.prefix, sys.prefix),
             *("--dir", "/tmp/small", "--size", "12000000", "--tmpfs", "/tmp/small"),
             *("--setenv", "PYTHONPATH", str(TESTS.parent), "--die-with-parent"),
             *(sys.executable, "-c", FULL_DISK, hub.url, json.dumps(row)),

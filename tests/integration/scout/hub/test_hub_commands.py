@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import Result
+from structlog.testing import capture_logs
 from support.gguf_files import dflash, projector, small
 from support.hugging_face import HuggingFace
 from typer.testing import CliRunner
@@ -42,7 +43,8 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HuggingF
 
 
 def run(*words: str) -> Result:
-    result = CliRunner().invoke(app, list(words))
+    with capture_logs():
+        result = CliRunner().invoke(app, list(words))
     if result.exception and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result
