@@ -18,10 +18,11 @@ from jobs.planning.drafts import Why, obstacle
 from jobs.planning.plan import OF_FILES, OF_ISSUES, Plan, asked, plan
 from jobs.planning.rules import is_about
 from jobs.planning.world import Event, World
+from jobs.planning_tables import LeftOutRow
 from jobs.scenarios import SCENARIOS, Scenario
 from jobs.store import catalog, forks, histories, moves, published, rules, work, worlds
 from jobs.store.targets import target_for
-from jobs.tables import EngineRow, EventRow, JobRow, LeftOutRow, ModelFileRow, RevisionRow
+from jobs.tables import EngineRow, EventRow, JobRow, ModelFileRow, RevisionRow
 
 NEW_REVISION = ("release", "fork_pushed", "branch_created", "upstream_synced")
 """Kinds of event whose revision takes the place of an older one."""

@@ -17,6 +17,7 @@ from jobs.imported import MOST_BYTES, Document, Series, read, series
 from jobs.model import Kind, Lane, State, Validity
 from jobs.payloads import BenchPayload
 from jobs.store import results, work
+from jobs.store.judging import judged
 from jobs.summing import gravest, summary, usable_runs
 from jobs.tables import BuildRow, EngineRow, JobRow, ModelFileRow, ResultRow, RevisionRow, RigRow
 
@@ -142,17 +143,7 @@ def _one(
     )
     history = results.cell_history(session, found.cell)
     row = results.record_result(session, cast(int, job.id), found, now)
-    baseline = results.baseline_for(session, rows.revision, history)
-    verdict = compare.judge(
-        runs,
-        standing=stands,
-        baseline=_speeds(session, baseline) if baseline else (),
-        baseline_label=results.revision_label(session, baseline) if baseline else "",
-        history=[_speeds(session, old) for old in history],
-    )
-    results.record_verdict(
-        session, cast(int, row.id), baseline.id if baseline else None, verdict, now
-    )
+    verdict = judged(session, row, rows.revision, runs, standing=stands, history=history, now=now)
     job.message = verdict.sentence
     session.add(job)
     return Stored(
@@ -181,10 +172,6 @@ def _cell(line: str, rig: RigRow, told: Document) -> str:
     card = told.card or {}
     parts = (card.get("uuid"), card.get("driver"), card.get("power_limit_mw"))
     return planner.digest(line, rig.fingerprint, told.sandbox, told.machine.get("kernel"), parts)
-
-
-def _speeds(session: Session, row: ResultRow) -> list[float]:
-    return [boot.speed for boot in results.boots_of(session, cast(int, row.id))]
 
 
 def _job(

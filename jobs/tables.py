@@ -213,31 +213,6 @@ class JobRow(SQLModel, table=True):
     progress: dict[str, Any] = json_value()
 
 
-class AttemptRow(SQLModel, table=True):
-    """One lease of a job that is over: who held it, for how long, and what came of it."""
-
-    __tablename__ = "attempt"
-    job_id: int = Field(foreign_key="job.id", primary_key=True)
-    fence: int = Field(primary_key=True)
-    number: int
-    worker: str
-    started_at: datetime = moment()
-    ended_at: datetime = moment()
-    outcome: str
-    failure_class: str | None = None
-    message: str = ""
-
-
-class UseRow(SQLModel, table=True):
-    """What the attempts of one source that ended within one hour took of a queue."""
-
-    __tablename__ = "queue_use"
-    queue: str = Field(primary_key=True)
-    hour: datetime = moment(primary_key=True)
-    source: str = Field(primary_key=True)
-    seconds: float = 0.0
-
-
 class JobNeedRow(SQLModel, table=True):
     """`job_id` may only start when `needs_id` has succeeded; `settled`: ended in whatever way."""
 
@@ -245,16 +220,6 @@ class JobNeedRow(SQLModel, table=True):
     job_id: int = Field(foreign_key="job.id", primary_key=True)
     needs_id: int = Field(foreign_key="job.id", primary_key=True, index=True)
     settled: bool = False
-
-
-class PauseRow(SQLModel, table=True):
-    """A queue of which nothing is leased; an empty `until` lasts until somebody resumes it."""
-
-    __tablename__ = "pause"
-    queue: str = Field(primary_key=True)
-    reason: str = ""
-    since: datetime = moment()
-    until: datetime | None = moment(default=None)
 
 
 class BuildRow(SQLModel, table=True):
@@ -380,49 +345,6 @@ class VerdictRow(SQLModel, table=True):
     boots: int = 0
     runs: int = 0
     created_at: datetime = moment()
-
-
-class RuleRow(SQLModel, table=True):
-    """What a watch list says is done about a kind of event; the lower `place` is asked first."""
-
-    __tablename__ = "rule"
-    id: int | None = Field(default=None, primary_key=True)
-    name: str = Field(unique=True)
-    place: int
-    asked: str
-    does: str
-    only: dict[str, Any] = json_value()
-    lane: str = ""
-    priority: int = 0
-    created_at: datetime = moment()
-
-
-class BudgetRow(SQLModel, table=True):
-    """Hours a day that planning may use of a rig, or for a source; the name says which."""
-
-    __tablename__ = "budget"
-    name: str = Field(primary_key=True)
-    rig: str = ""
-    source: str = ""
-    hours_per_day: float
-    created_at: datetime = moment()
-
-
-class LeftOutRow(SQLModel, table=True):
-    """What planning did not queue for an event, and why; `closed_at` once that is settled."""
-
-    __tablename__ = "left_out"
-    __table_args__ = (UniqueConstraint("event_id", "identity"),)
-    id: int | None = Field(default=None, primary_key=True)
-    event_id: int = Field(foreign_key="event.id", index=True)
-    identity: str
-    what: str
-    why: str = Field(index=True)
-    detail: str = ""
-    value: float | None = None
-    left_at: datetime = moment()
-    closed_at: datetime | None = moment(default=None)
-    ending: str = ""
 
 
 class SlotRow(SQLModel, table=True):

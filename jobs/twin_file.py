@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import fcntl
 import os
 import random
 import shutil
+import stat
 import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import IO
 
 from jobs.errors import NO_ROOM, BadGguf, ScoutError, UsageError, disk_full
 from jobs.gguf.header import Header
@@ -52,7 +55,8 @@ def read_local(path: Path) -> tuple[Header, Fetch]:
 def write(twin: Twin, out: Path, *, tell: Tell = lambda _done, _total: None) -> int:
     """Write the file under another name, then rename it; says how many bytes were there already.
 
-    `tell` hears the bytes written so far. Raises UsageError where `out` exists or has no room.
+    `tell` hears the bytes written so far. Raises UsageError where `out` exists, where there is no
+    room, where what stands at the other name is not this twin's, or where somebody else writes it.
     """
     out = out.absolute()
     part = out.with_name(f"{out.name}.part")
@@ -69,26 +73,68 @@ def write(twin: Twin, out: Path, *, tell: Tell = lambda _done, _total: None) -> 
             advice="Choose another disk, or make room.",
         )
     try:
-        with part.open("r+b" if held else "w+b", buffering=0) as file:
-            first, done = _begun(twin, file.fileno())
+        with _opened(part) as file:
+            _take(file.fileno(), part)
+            if out.exists():
+                raise UsageError(f"{out} has just been written", advice="It is there; look at it.")
+            first, done = _begun(twin, file.fileno(), part)
             tell(done, twin.size_bytes)
             for at, piece in weights(twin, seeded, first=first):
                 _write_all(file.fileno(), piece, at)
                 tell(at + len(piece), twin.size_bytes)
             file.truncate(twin.size_bytes)
+            part.rename(out)
     except OSError as fault:
         if fault.errno in NO_ROOM:
             raise disk_full(f"{part} could not be written: the disk is full") from fault
-        raise
-    part.rename(out)
+        raise UsageError(
+            f"{out} could not be written: {fault.strerror}",
+            advice="Look at the disk and at the permissions of the folder.",
+        ) from fault
     return done if first else 0
 
 
-def _begun(twin: Twin, file: int) -> tuple[int, int]:
-    """The first tensor that is not whole yet and where it begins; what is foreign is begun anew."""
+def _opened(part: Path) -> IO[bytes]:
+    """The unfinished file itself, made where there is none; never what a link leads to."""
+    try:
+        descriptor = os.open(part, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+    except OSError as fault:
+        if part.is_symlink():
+            raise _not_ours(part) from fault
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _not_ours(part)
+    return os.fdopen(descriptor, "r+b", buffering=0)
+
+
+def _take(file: int, part: Path) -> None:
+    """Write alone, and into what still stands under that name."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        same = os.path.samestat(os.fstat(file), part.lstat())
+    except (BlockingIOError, FileNotFoundError):
+        same = False
+    if not same:
+        raise UsageError(
+            f"another process writes {part}", advice="Wait for it, or choose another name."
+        )
+
+
+def _not_ours(part: Path) -> UsageError:
+    return UsageError(
+        f"{part} is there and is no part of this twin",
+        advice="Move it away, or choose another name.",
+    )
+
+
+def _begun(twin: Twin, file: int, part: Path) -> tuple[int, int]:
+    """The first tensor that is not whole yet and where it begins; what is foreign is refused."""
     size = os.fstat(file).st_size
-    if os.pread(file, len(twin.head), 0) != twin.head:
-        os.ftruncate(file, 0)
+    held = os.pread(file, len(twin.head), 0)
+    if not twin.head.startswith(held):
+        raise _not_ours(part)
+    if held != twin.head:
         _write_all(file, twin.head, 0)
         return 0, len(twin.head)
     for number, tensor in enumerate(twin.tensors):

@@ -21,9 +21,10 @@ from jobs.payloads import BenchPayload
 from jobs.scenarios import SCENARIOS, Scenario
 from jobs.station import Record, Station
 from jobs.store import fleet, results, rigs, work
+from jobs.store.judging import judged
 from jobs.store.leases import Lease
 from jobs.summing import gravest, summary, usable_runs
-from jobs.tables import BuildRow, ModelFileRow, ResultRow
+from jobs.tables import BuildRow, ModelFileRow
 from workers import artifacts
 from workers.bench import run_boot
 from workers.card_memory import card_memory
@@ -262,16 +263,8 @@ def _record(
     if bench.header is not None:
         bench.header.put_in(model_file(session, wanted.model_file_id))
     row = results.record_result(session, held.job_id, found, now)
-    baseline = results.baseline_for(session, subject.revision_row, history)
-    verdict = compare.judge(
-        runs,
-        standing=stands,
-        baseline=_speeds(session, baseline) if baseline else (),
-        baseline_label=results.revision_label(session, baseline) if baseline else "",
-        history=[_speeds(session, old) for old in history],
-    )
-    results.record_verdict(
-        session, cast(int, row.id), baseline.id if baseline else None, verdict, now
+    verdict = judged(
+        session, row, subject.revision_row, runs, standing=stands, history=history, now=now
     )
     work.enqueue(
         session,
@@ -290,10 +283,6 @@ def steady_text(scenario: Scenario, boots: Sequence[Boot]) -> str:
     """What every boot says word for word; empty where it need not, or did not."""
     said = {first_text(boot) for boot in boots}
     return said.pop() if scenario.temperature == 0 and len(said) == 1 else ""
-
-
-def _speeds(session: Session, row: ResultRow) -> list[float]:
-    return [boot.speed for boot in results.boots_of(session, cast(int, row.id))]
 
 
 def _command(bench: Bench, boots: Sequence[Boot]) -> dict[str, Any]:

@@ -18,9 +18,10 @@ from jobs.dispatch import Planned
 from jobs.errors import UsageError
 from jobs.model import Kind
 from jobs.planner import JobRequest
+from jobs.planning_tables import LeftOutRow
 from jobs.screen import screen
 from jobs.store import rules, work, worlds
-from jobs.tables import EventRow, JobRow, LeftOutRow
+from jobs.tables import EventRow, JobRow
 from jobs.terminal import counted, json_text, printable
 
 app = typer.Typer()

@@ -5,7 +5,14 @@ from __future__ import annotations
 from alembic import context
 from sqlmodel import SQLModel
 
-from jobs import negative_tables, rig_tables, sightings, tables  # noqa: F401  (they fill the metadata)
+from jobs import (  # noqa: F401  (they fill the metadata)
+    line_tables,
+    negative_tables,
+    planning_tables,
+    rig_tables,
+    sightings,
+    tables,
+)
 from jobs.db import connect
 
 MIGRATION_LOCK = 7_346_110_482  # any number, the same for every process of forkscout

@@ -14,12 +14,13 @@ from jobs import lifecycle
 from jobs.dialect import wire
 from jobs.errors import JobFailure, StaleLease
 from jobs.lifecycle import Next
+from jobs.line_tables import AttemptRow
 from jobs.model import Blame, Kind, State
 from jobs.store import fleet, line, taking, usage
 from jobs.store.needs import refresh_dependents
 from jobs.store.work import HELD, take_turn
 from jobs.tables import HELD as HELD_ROWS
-from jobs.tables import AttemptRow, JobRow, WorkerRow
+from jobs.tables import JobRow, WorkerRow
 
 IS_HELD = text(HELD_ROWS)
 MESSAGE_CHARS = 4000

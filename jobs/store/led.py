@@ -8,8 +8,9 @@ from datetime import datetime
 
 from sqlmodel import Session, col, select
 
+from jobs.planning_tables import LeftOutRow
 from jobs.store import rules
-from jobs.tables import EngineRow, EventRow, JobRow, LeftOutRow
+from jobs.tables import EngineRow, EventRow, JobRow
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, exists
 from sqlmodel import Session, col, select
 
-from jobs.tables import PauseRow
+from jobs.line_tables import PauseRow
 
 
 def _rests(now: datetime | ColumnElement[datetime]) -> ColumnElement[bool]:

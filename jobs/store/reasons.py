@@ -11,13 +11,14 @@ from sqlalchemy import text
 from sqlmodel import Session, col, select
 
 from jobs import lifecycle, planner
+from jobs.line_tables import AttemptRow
 from jobs.model import Lane, State
 from jobs.store import fleet, pauses, rigs, taking, usage, work
 from jobs.store.expectations import SILENT, Expectations
 from jobs.store.needs import dependents_of, needs_of
 from jobs.store.shown import ShownJob
 from jobs.store.shown_jobs import expected, shown_jobs
-from jobs.tables import HELD, AttemptRow, EventRow, JobNeedRow, JobRow, WorkerRow
+from jobs.tables import HELD, EventRow, JobNeedRow, JobRow, WorkerRow
 
 DEEPEST = 5
 """How far needs of needs are told."""

@@ -9,7 +9,8 @@ from typing import Any
 from sqlmodel import Session, SQLModel, col, select
 
 from jobs.planning.drafts import LeftOut, Why
-from jobs.tables import BudgetRow, EventRow, JobRow, LeftOutRow, RuleRow
+from jobs.planning_tables import BudgetRow, LeftOutRow, RuleRow
+from jobs.tables import EventRow, JobRow
 
 MOST_LEFT_OUT = 200
 """So many reasons are kept of one event; a flood of them says no more."""

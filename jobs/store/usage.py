@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from sqlalchemy import delete, func
 from sqlmodel import Session, col, select
 
-from jobs.tables import JobRow, UseRow
+from jobs.line_tables import UseRow
+from jobs.tables import JobRow
 
 WINDOW = timedelta(hours=24)
 """How far back a source's share of a queue is counted, to the hour."""

@@ -22,7 +22,7 @@ def shown(system):
 
 def learn(system):
     """Bench until a result counts: on a busy machine the first ones may be tainted."""
-    for _ in range(6):
+    for _ in range(15):
         if (found := shown(system))["golden"]:
             return found
         system.wait_for_state(submit(system), State.SUCCEEDED, State.FAILED)
@@ -31,7 +31,7 @@ def learn(system):
 
 def run_golden(system):
     """Ask until a run says something; the rig after it."""
-    for _ in range(6):
+    for _ in range(15):
         before = len(shown(system)["runs"])
         assert "runs next" in system.run("rig", "golden", "cpu").stdout
         found = wait_for(

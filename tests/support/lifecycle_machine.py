@@ -17,11 +17,12 @@ from support.work import NOW, request
 from jobs import db
 from jobs.errors import JobFailure, Permanent, StaleLease, UsageError
 from jobs.lifecycle import HELD, LIVE, MOVES, NO_SANDBOX
+from jobs.line_tables import AttemptRow
 from jobs.model import Blame, Kind, Lane, State
 from jobs.planner import digest
 from jobs.store import fleet, leases, needs, upkeep, work
 from jobs.store.leases import Lease
-from jobs.tables import AttemptRow, JobNeedRow, JobRow, WorkerRow
+from jobs.tables import JobNeedRow, JobRow, WorkerRow
 
 LIMIT = 3
 SILENCE = timedelta(seconds=45)

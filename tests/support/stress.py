@@ -27,11 +27,12 @@ from support.work import request
 
 from jobs import db, queue
 from jobs.config import Settings
+from jobs.line_tables import AttemptRow
 from jobs.model import State
 from jobs.planner import JobRequest
 from jobs.station import Station
 from jobs.store import fleet, line, work
-from jobs.tables import AttemptRow, JobRow
+from jobs.tables import JobRow
 from jobs.worker import worker_name
 from workers.errands import marker_prefix
 from workers.processes import marker_of

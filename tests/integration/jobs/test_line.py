@@ -15,9 +15,10 @@ from support.work import NOW, request
 
 from jobs import db, lifecycle
 from jobs.errors import JobFailure
+from jobs.line_tables import AttemptRow, UseRow
 from jobs.model import Blame, Kind, Lane, State
 from jobs.store import leases, line, needs, overview, pauses, upkeep, usage, work
-from jobs.tables import AttemptRow, JobRow, UseRow
+from jobs.tables import JobRow
 
 LIMIT = 3
 DAY = lifecycle.AGES_AFTER

@@ -17,9 +17,10 @@ from jobs.cli.root import build_app
 from jobs.dispatch import plan_events
 from jobs.fit.stored import shape_stored
 from jobs.model import Blame, Kind, Lane, State, Trust
+from jobs.planning_tables import BudgetRow, RuleRow
 from jobs.sightings import HubFileRow, HubRepositoryRow, LinkedIssueRow
 from jobs.store import rules, weights, work
-from jobs.tables import BudgetRow, EngineRow, EventRow, JobRow, ModelFileRow, RuleRow, StackRow
+from jobs.tables import EngineRow, EventRow, JobRow, ModelFileRow, StackRow
 
 DRAFTER = "dflash-q8_0.gguf"
 REPO = "spiritbuun/Qwen3.6-27B-DFlash-GGUF"

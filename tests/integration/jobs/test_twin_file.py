@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from support import gguf_files
 
@@ -39,22 +41,65 @@ def test_a_header_alone_is_enough(tmp_path, source):
     assert list(tmp_path.glob("*.part")) == []
 
 
-@pytest.mark.parametrize("kept", ["nothing", "head", "half", "all but a byte", "foreign"])
+@pytest.mark.parametrize("kept", ["nothing", "part of the head", "head", "half", "all but a byte"])
 def test_an_interrupted_file_is_continued_to_the_same_bytes(tmp_path, source, kept):
-    """Whole tensors stay, the torn one is written again, another file's remains are dropped."""
+    """Whole tensors stay, the torn one is written again."""
     twin = planned(source)
     whole = tmp_path / "whole.gguf"
     twin_file.write(twin, whole)
     content = whole.read_bytes()
-    cut = {"nothing": 0, "head": len(twin.head), "half": len(twin.head) + 58_000}
+    half = len(twin.head) + 58_000
+    cut = {"nothing": 0, "part of the head": 300, "head": len(twin.head), "half": half}
     held = content[: cut.get(kept, len(content) - 1)]
-    if kept == "foreign":
-        held = b"GGUF" + bytes(5000)
     out = tmp_path / "again.gguf"
     (tmp_path / "again.gguf.part").write_bytes(held)
     already = twin_file.write(twin, out)
     assert out.read_bytes() == content
     assert (already > 0) == (kept in ("half", "all but a byte"))
+
+
+def test_what_is_no_part_of_this_twin_stays_as_it_is(tmp_path, source):
+    """Somebody's half download under that name is refused and not touched."""
+    part = tmp_path / "twin.gguf.part"
+    part.write_bytes(b"GGUF" + bytes(5000))
+    with pytest.raises(UsageError, match="no part of this twin"):
+        twin_file.write(planned(source), tmp_path / "twin.gguf")
+    assert part.read_bytes() == b"GGUF" + bytes(5000)
+
+
+@pytest.mark.parametrize("kind", ["a link", "a link to nothing", "a folder", "a pipe"])
+def test_only_a_file_of_that_very_name_is_written(tmp_path, source, kind):
+    """What a link leads to is never written; a pipe is not waited for."""
+    victim, part = tmp_path / "victim", tmp_path / "twin.gguf.part"
+    victim.write_text("other")
+    make = {
+        "a link": lambda: part.symlink_to(victim),
+        "a link to nothing": lambda: part.symlink_to(tmp_path / "nothing"),
+        "a folder": part.mkdir,
+        "a pipe": lambda: os.mkfifo(part),
+    }
+    make[kind]()
+    with pytest.raises(UsageError):
+        twin_file.write(planned(source), tmp_path / "twin.gguf")
+    assert victim.read_text() == "other"
+    assert not (tmp_path / "nothing").exists()
+    assert not (tmp_path / "twin.gguf").exists()
+
+
+def test_two_who_write_the_same_twin_do_not_mix(tmp_path, source):
+    """The second is refused while the first writes, and after it has ended in between."""
+    twin, out, refused = planned(source), tmp_path / "twin.gguf", []
+
+    def second(_done: int, _total: int) -> None:
+        with pytest.raises(UsageError, match="another process writes"):
+            twin_file.write(planned(source), out)
+        refused.append(True)
+
+    twin_file.write(twin, out, tell=second)
+    assert refused
+    assert out.stat().st_size == twin.size_bytes
+    with pytest.raises(UsageError, match="is there already"):
+        twin_file.write(twin, out)
 
 
 def test_a_file_that_is_there_is_never_overwritten(tmp_path, source):
