@@ -28,12 +28,13 @@ from sqlalchemy import (
 from sqlmodel import Session, col
 
 from jobs.columns import UtcDateTime
+from jobs.line_tables import UseRow
 from jobs.model import Lane, RigState, State
 from jobs.rig_tables import RigHealthRow
 from jobs.store import usage
 from jobs.store.pauses import is_paused
 from jobs.store.rigs import rig_of
-from jobs.tables import IN_LINE, PUT_OFF, JobRow, UseRow, WorkerRow
+from jobs.tables import IN_LINE, PUT_OFF, JobRow, WorkerRow
 
 JOB = JobRow.__table__  # type: ignore[attr-defined]
 SERVED = (JOB.c.lane, JOB.c.turn_at, JOB.c.id)

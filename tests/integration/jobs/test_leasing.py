@@ -12,10 +12,11 @@ from support.work import request
 
 from jobs import db, leasing
 from jobs.errors import JobFailure
+from jobs.line_tables import UseRow
 from jobs.model import Blame, Lane, RigState, State
 from jobs.rig_tables import RigHealthRow
 from jobs.store import fleet, leases, pauses, work
-from jobs.tables import JobRow, UseRow, WorkerRow
+from jobs.tables import JobRow, WorkerRow
 
 HOUR = timedelta(hours=1)
 
