@@ -29,11 +29,17 @@ def import_result(
     Example: forkscout import result.json --rig h200
     """
     document, sha256 = importing.load(file)
-    database = open_database(Settings())
+    settings = Settings()
+    database = open_database(settings)
     try:
         with writing(database) as session:
             stored = importing.store(
-                session, document, file_sha256=sha256, rig=rig, now=clock.now()
+                session,
+                document,
+                file_sha256=sha256,
+                rig=rig,
+                now=clock.now(),
+                days=settings.negative_days,
             )
     finally:
         database.dispose()
