@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from jobs import clock, importing
+from jobs import importing
 from jobs.config import Settings
-from jobs.db import open_database, writing
+from jobs.db import database_now, open_database, writing
 from jobs.terminal import json_text, printable
 
 app = typer.Typer()
@@ -38,7 +38,7 @@ def import_result(
                 document,
                 file_sha256=sha256,
                 rig=rig,
-                now=clock.now(),
+                now=database_now(session),
                 days=settings.negative_days,
             )
     finally:
