@@ -27,9 +27,11 @@ from jobs.summing import gravest, summary, usable_runs
 from jobs.tables import BuildRow, ModelFileRow
 from workers import artifacts
 from workers.bench import run_boot
+from workers.card_code import card_for
 from workers.card_memory import card_memory
 from workers.errands import ARTIFACT_PLACE, Errand, Subject, model_file, read_subject
 from workers.flags import flags_in
+from workers.gpu import ALL_LAYERS, Card, closing_card
 from workers.headers import HeaderRead, is_unread, read_local
 from workers.host import environment_of, fingerprint, machine_facts
 from workers.plan import Place, Plan, interpreter_mounts, launcher_of, weight_mounts
@@ -56,6 +58,7 @@ class Bench:
     model: ModelFileRow
     others: dict[str, ModelFileRow]
     weights: tuple[Path, ...]
+    card: Card | None
     sandbox: Sandbox
     plan: Plan
     header: HeaderRead | None
@@ -78,9 +81,10 @@ def measured(errand: Errand, wanted: BenchPayload) -> tuple[Bench, list[Boot], d
         runtime=station.settings.runtime,
         log=errand.log,
         marker=errand.marker,
-        card_memory=card_memory(),
+        card=prepared.card,
+        card_memory=prepared.card.held_by if prepared.card else card_memory(),
     )
-    with being_read(prepared.weights):
+    with being_read(prepared.weights), closing_card(prepared.card):
         boots = _undisturbed(errand, prepared.plan, place)
     return prepared, boots, facts
 
@@ -118,6 +122,7 @@ def _prepare(errand: Errand, wanted: BenchPayload) -> Bench:
         build = results.build_with_identity(session, wanted.build_identity)
     control.report("check artifact")
     tree, flags = _artifact(station, build, wanted, subject)
+    card = card_for(tree)
     control.report("check weights")
     weights = errand.weights(model)
     header = read_local(weights, check=control.check) if is_unread(model) else None
@@ -144,8 +149,9 @@ def _prepare(errand: Errand, wanted: BenchPayload) -> Bench:
         env=wanted.env,
         drafter=firsts.get("drafter"),
         projector=firsts.get("projector"),
+        gpu_layers=ALL_LAYERS if card else 0,
     )
-    sandbox = errand.sandbox_for(subject.engine_row)
+    sandbox = errand.sandbox_for(subject.engine_row, devices=card.devices() if card else ())
     return Bench(
         wanted,
         subject,
@@ -154,6 +160,7 @@ def _prepare(errand: Errand, wanted: BenchPayload) -> Bench:
         model,
         others,
         weights,
+        card,
         sandbox,
         plan,
         header,
