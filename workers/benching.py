@@ -32,7 +32,7 @@ from workers.card_memory import card_memory
 from workers.errands import ARTIFACT_PLACE, Errand, Subject, model_file, read_subject
 from workers.flags import flags_in
 from workers.gpu import ALL_LAYERS, Card, closing_card
-from workers.headers import HeaderRead, is_unread, read_local
+from workers.headers import HeaderRead, is_twin, is_unread, read_local
 from workers.host import environment_of, fingerprint, machine_facts
 from workers.plan import Place, Plan, interpreter_mounts, launcher_of, weight_mounts
 from workers.quiet import disturbance, marked, wait_for_quiet
@@ -126,10 +126,12 @@ def _prepare(errand: Errand, wanted: BenchPayload) -> Bench:
     control.report("check weights")
     weights = errand.weights(model)
     header = read_local(weights, check=control.check) if is_unread(model) else None
+    twin = is_twin(weights[0], check=control.check)
     target, *further = weight_mounts(weights)
     firsts: dict[str, Mount] = {}
     for role, row in others.items():
         files = errand.weights(row)
+        twin = twin or is_twin(files[0], check=control.check)
         firsts[role], *more = weight_mounts(files, role)
         weights, further = (*weights, *files), [*further, *more]
     plan = Plan(
@@ -149,6 +151,7 @@ def _prepare(errand: Errand, wanted: BenchPayload) -> Bench:
         env=wanted.env,
         drafter=firsts.get("drafter"),
         projector=firsts.get("projector"),
+        is_twin=twin,
         gpu_layers=ALL_LAYERS if card else 0,
     )
     sandbox = errand.sandbox_for(subject.engine_row, devices=card.devices() if card else ())
@@ -227,6 +230,7 @@ def _record(
         payload=wanted,
         target=bench.build.target,
     )
+    worth = Validity.TWIN if bench.plan.is_twin else Validity.OK
     runs = usable_runs(boots)
     stands = compare.standing(
         runs,
@@ -250,7 +254,7 @@ def _record(
         sandbox=bench.sandbox.name,
         validity=stands.validity,
         validity_reason=stands.reason,
-        summary=summary(boots, runs),
+        summary=summary(boots, usable_runs(boots, worth=worth), worth=worth),
         boots=boots,
         command=_command(bench, boots),
         environment={**facts, "forkscout": version("forkscout"), "sandbox": bench.sandbox.name},
