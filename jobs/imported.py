@@ -78,6 +78,14 @@ class CombinationTold(_Checked):
     failure: dict[str, Any] | None = None
 
 
+class PairingTold(_Checked):
+    """Two builds that were booted in turns: which of them this file is about."""
+
+    id: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
+    arm: Literal["A", "B"]
+    artifacts: dict[Literal["A", "B"], Sha256]
+
+
 class Document(_Checked):
     """The whole file."""
 
@@ -92,6 +100,7 @@ class Document(_Checked):
     build: BuildTold
     models: dict[Literal["target", "drafter", "mmproj"], ModelTold]
     combinations: list[CombinationTold] = Field(max_length=MOST_COMBINATIONS)
+    pairing: PairingTold | None = None
 
     @property
     def is_twin(self) -> bool:

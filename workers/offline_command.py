@@ -23,8 +23,9 @@ from workers.bubblewrap import Bubblewrap
 from workers.card_code import archs_of, check_card
 from workers.gpu import ALL_LAYERS, first_card
 from workers.host import machine_facts
-from workers.offline import Bench, Say, Wish, run_offline
+from workers.offline import Bench, Say, run_in_turns
 from workers.offline_files import ModelFile, look_at_build, look_at_model
+from workers.offline_record import Wish
 from workers.sandbox import Sandbox
 from workers.uncaged import Uncaged
 
@@ -61,6 +62,8 @@ def parser() -> argparse.ArgumentParser:
     add("--engine", default="", help="the engine's name, where the build does not say it")
     add("--commit", default="", help="the source's full commit, where the build does not say it")
     add("--digests", type=Path, help="a file that remembers digests of weights between benches")
+    add("--against", type=Path, help="a second build: both are booted in turns, A B A B")
+    add("--against-out", type=Path, help="its result file; needed with --against")
     add("--out", required=True, type=Path, help="the result file to write")
     add("--uncaged", action="store_true", help="no sandbox: on a throw-away machine only")
     return words
@@ -84,9 +87,11 @@ def measure(options: argparse.Namespace, *, control: Control, say: Say) -> int:
     """Do what the options ask; raises ScoutError."""
     card = first_card(options.card)
     try:
-        build = look_at_build(options.build, engine=options.engine, commit=options.commit)
-        archs = archs_of(build.folder)
-        wish = _wish(options, for_card=bool(archs and card))
+        builds = [look_at_build(options.build, engine=options.engine, commit=options.commit)]
+        if options.against is not None:
+            builds.append(look_at_build(options.against, engine="", commit=""))
+        archs = [archs_of(build.folder) for build in builds]
+        wish = _wish(options, for_card=bool(all(archs) and card))
         _check(options, wish, has_card=card is not None)
         models = {
             role: _model(path, say, options.digests)
@@ -95,26 +100,34 @@ def measure(options: argparse.Namespace, *, control: Control, say: Say) -> int:
         }
         used = card if wish.gpu_layers else None
         if used:
-            check_card(archs, used.facts())
+            for each in archs:
+                check_card(each, used.facts())
         devices = used.devices() if used else ()
         sandbox: Sandbox = Uncaged() if options.uncaged else Bubblewrap(devices)
-        bench = Bench(
-            wish=wish,
-            engine=family(build.family),
-            build=build,
-            models=models,
-            sandbox=sandbox,
-            card=used,
-            machine=machine_facts(),
-            out=options.out,
-        )
-        document = run_offline(bench, control=control, say=say)
+        arms = [
+            Bench(
+                wish=wish,
+                engine=family(build.family),
+                build=build,
+                models=models,
+                sandbox=sandbox,
+                card=used,
+                machine=machine_facts(),
+                out=out,
+            )
+            for build, out in zip(builds, (options.out, options.against_out), strict=False)
+        ]
+        documents = run_in_turns(arms, control=control, say=say)
     finally:
         if card:
             card.close()
-    measured = sum(len(combination["boots"]) for combination in document["combinations"])
-    say(f"{measured} boots in {options.out}; bring it home with: forkscout import FILE")
-    return 0 if measured else 1
+    measured = [
+        sum(len(combination["boots"]) for combination in document["combinations"])
+        for document in documents
+    ]
+    for count, arm in zip(measured, arms, strict=True):
+        say(f"{count} boots in {arm.out}; bring it home with: forkscout import FILE")
+    return 0 if all(measured) else 1
 
 
 def _model(path: Path, say: Say, digests: Path | None) -> ModelFile:
@@ -184,10 +197,15 @@ def _check(options: argparse.Namespace, wish: Wish, *, has_card: bool) -> None:
             "--gpu-layers on a machine without an NVIDIA card, or without its driver",
             advice="Leave it out, or look at the driver and at nvidia-ml-py.",
         )
-    if not options.out.absolute().parent.is_dir() or options.out.is_dir():
+    if (options.against is None) != (options.against_out is None):
         raise UsageError(
-            f"{options.out} cannot be written", advice="Name a file in a folder that exists."
+            "--against and --against-out go together", advice="Name a file for each build."
         )
+    for out in (options.out, options.against_out):
+        if out is not None and (not out.absolute().parent.is_dir() or out.is_dir()):
+            raise UsageError(f"{out} cannot be written", advice="Name a file in a folder.")
+    if options.against_out is not None and options.out.resolve() == options.against_out.resolve():
+        raise UsageError("--out and --against-out are one file", advice="Name two.")
 
 
 def _say(line: str) -> None:
