@@ -33,6 +33,7 @@ class Patience:
     token_stall_seconds: float = 60.0
     request_seconds: float = 3600.0
     grace_seconds: float = 5.0
+    release_seconds: float = 30.0
 
 
 class Process(Protocol):

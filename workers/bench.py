@@ -22,10 +22,12 @@ from jobs.errors import JobFailure, Stopped
 from jobs.model import Boot, Measurement
 from workers import autopsy
 from workers.answers import Patience
+from workers.build_proof import build_proof
 from workers.client import EngineClient
 from workers.gpu import CardWatch
 from workers.one_run import At, Started, meant, one_run, schedule
 from workers.plan import Place, Plan
+from workers.quiet import wait_released
 from workers.readiness import Server, prove_listener, wait_ready
 from workers.sandbox import Mount
 from workers.usage import Usage
@@ -80,6 +82,7 @@ def run_boot(
         place.log.touch(mode=0o600)
         offset = place.log.stat().st_size
         started_at, clock = datetime.now(UTC), time.monotonic()
+        held_before = place.card.reading(())["device_bytes"] if place.card else None
         running = place.sandbox.start(
             step,
             _mounts(plan, socket_mount),
@@ -98,10 +101,14 @@ def run_boot(
                 watch.start()
             wait_ready(server, place, plan.engine, control=control, patience=patience)
             load_seconds = time.monotonic() - clock
+            is_child = prove_listener(server)
+            where = place.sandbox.path(plan.artifact)
+            proof = build_proof(client.listener_pid(), plan.artifact.host, where)
             boot = Boot(
                 number=number,
                 load_seconds=load_seconds,
-                listener_is_child=prove_listener(server),
+                listener_is_child=is_child,
+                environment={"proof": proof},
                 started_at=started_at,
                 command=step.argv,
                 layout=layout(launch),
@@ -118,6 +125,8 @@ def run_boot(
             running.stop(grace_seconds)
             client.close()
     keep(boot)
+    if place.card:
+        wait_released(place.card, held_before, control, limit_seconds=patience.release_seconds)
     return boot
 
 
@@ -206,6 +215,7 @@ def _measured(bench: Started, boot: Boot, keep: Keep) -> Boot:
             measurements=tuple(meant(plan, run) for run in runs),
             peak_memory_bytes=server.usage.peak_memory_bytes,
             environment={
+                **boot.environment,
                 **server.usage.facts(),
                 "loaded": loaded,
                 **({"card_peak_bytes": bench.watch.peak_bytes} if bench.watch else {}),

@@ -94,7 +94,8 @@ def _undisturbed(errand: Errand, plan: Plan, place: Place) -> list[Boot]:
     boots: list[Boot] = []
     alone = 0
     while alone < plan.boots and len(boots) < PATIENCE * plan.boots:
-        wait_for_quiet(errand.control, limit_seconds=errand.station.settings.quiet_seconds)
+        limit = errand.station.settings.quiet_seconds
+        wait_for_quiet(errand.control, limit_seconds=limit, card=place.card)
         boot = run_boot(
             plan,
             place,

@@ -155,7 +155,7 @@ def _measure(
     bench, place, entry = opened.bench, opened.place, opened.entry
     if entry["failure"]:
         return
-    wait_for_quiet(control, limit_seconds=bench.wish.quiet_seconds)
+    wait_for_quiet(control, limit_seconds=bench.wish.quiet_seconds, card=bench.card)
     before = bench.card.reading(()) if bench.card else None
     place.log.write_bytes(b"")
     if opened.arm:

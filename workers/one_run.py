@@ -47,6 +47,7 @@ class Started:
         self.server.usage.look()
         return {
             "host_bytes": self.server.usage.memory_bytes or None,
+            "host_curve": self.server.usage.curve(),
             **({"card": self.watch.stretch()} if self.watch else {}),
         }
 

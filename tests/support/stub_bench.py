@@ -27,6 +27,7 @@ QUICK = Patience(
     token_stall_seconds=1.0,
     request_seconds=15.0,
     grace_seconds=0.5,
+    release_seconds=0.2,
 )
 PLAN = frozenset({"intent", "gpu_layers", "more_scenarios", "extra_flags"})
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import sys
+from pathlib import Path
+
 import pytest
 from support.offline_stub import SpokenCard
 from support.stub_bench import failure, scenario
@@ -207,9 +211,37 @@ def test_a_crash_at_depth_is_named_by_it(bench):
     assert caught.phase == "run 1 of 2 at 900 tokens"
 
 
-def test_every_run_has_its_times_soundness_and_curve(bench):
+def test_every_run_has_its_times_soundness_and_curves(bench):
     """Inter-token times, soundness of the text, and what machine and card did meanwhile."""
-    [boot] = bench(runs=1, card=SpokenCard(), token_seconds=0.004)
+    [boot] = bench(runs=1, card=SpokenCard(), token_seconds=0.02)
     run = boot.measurements[-1]
-    assert 2 < run.inter_token_p50_ms <= run.inter_token_p99_ms
+    assert 0 < run.inter_token_p50_ms <= run.inter_token_p99_ms
     assert run.sanity == 1.0
+    seconds, power, held, _clock = run.after["card"]["curve"][-1]
+    assert seconds > 0
+    assert (power, held > 1000) == (300_000, True)
+    assert run.after["host_curve"][-1][1] > 5_000_000
+
+
+def test_every_boot_says_what_really_ran(bench):
+    """The program by digest; what lies outside the artifact has no path of this machine."""
+    [boot] = bench(runs=1)
+    proof = boot.environment["proof"]
+    with Path(sys.executable).resolve().open("rb") as file:
+        assert proof["program_sha256"] == hashlib.file_digest(file, "sha256").hexdigest()
+    assert (proof["program"], proof["libraries"]) == (None, {})
+
+
+class Leaking(SpokenCard):
+    """A card of which memory stays taken when its server has ended."""
+
+    def reading(self, pids):
+        found = super().reading(pids)
+        return found | {"device_bytes": 300 * 2**20 if self.asked == 1 else 14 * 2**30}
+
+
+def test_a_card_that_stays_taken_ends_the_job_and_blames_no_engine(bench):
+    """Case C13: the next boot would fail to load; what was measured is kept."""
+    caught = failure(bench, boots=2, runs=1, card=Leaking())
+    assert (caught.failure_class, caught.blame) == ("memory_held", Blame.INFRASTRUCTURE)
+    assert [boot.number for boot in bench.kept] == [1]

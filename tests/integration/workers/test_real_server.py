@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import subprocess
 
@@ -78,6 +79,13 @@ def test_the_real_server_is_measured_in_the_cage(artifact, weights, tmp_path):
     """The same bench works without network, environment or a writable root."""
     [boot] = bench(Bubblewrap(), artifact, weights, tmp_path, intent={"kv": "q8_0"})
     assert boot.listener_is_child
+    proof = boot.environment["proof"]
+    assert proof["program"].startswith("bin/python")
+    loaded = [name for name in proof["libraries"] if "/xllamacpp/" in name]
+    assert loaded
+    for name in loaded:
+        with (artifact / name).open("rb") as file:
+            assert proof["libraries"][name] == hashlib.file_digest(file, "sha256").hexdigest()
     assert {m.validity for m in boot.measurements} == {Validity.OK}
 
 
