@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from jobs.control import Control
@@ -41,6 +42,7 @@ class Started:
     watch: CardWatch | None
     control: Control
     patience: Patience
+    began_at: float = field(default_factory=time.monotonic)
 
     def now(self) -> dict[str, Any]:
         """What machine and card say at this moment."""
@@ -79,28 +81,43 @@ class At:
         return f"run {self.run} of {self.runs}" + (f" at {filled} tokens" if filled else "")
 
 
-@dataclass(frozen=True)
 class _Progress:
     """How far the whole bench is, in requests; a request half answered counts half."""
 
-    bench: Started
-    at: At
+    def __init__(self, bench: Started, at: At) -> None:
+        self._bench = bench
+        self._at = at
+        self._first: tuple[float, int] | None = None
 
     def tell(self, tokens: int) -> None:
-        plan, at = self.bench.plan, self.at
+        plan, at = self._bench.plan, self._at
         count = sum(1 for _ in schedule(plan))
         boots = max(plan.boots, at.boot)
-        before = (at.boot - 1) * count + at.position
         share = min(1.0, tokens / at.scenario.tokens)
+        before = (at.boot - 1) * count + at.position
         what = f"run {at.run} of {plan.runs}" if at.run else "warm-up"
         depth = f" at {at.asked.filled_tokens} tokens" if at.scenario.filled_tokens else ""
-        self.bench.control.report(
+        words = [f"boot {at.boot} of {boots}, {what}{depth}"]
+        words += self._speed(tokens)
+        if at.position + share > 0:
+            each = (time.monotonic() - self._bench.began_at) / (at.position + share)
+            words.append(f"about {each * (boots * count - before - share):.0f} s left")
+        self._bench.control.report(
             "measure",
             done=round(before + share, 2),
             total=boots * count,
             unit="requests",
-            note=f"boot {at.boot} of {boots}, {what}{depth}",
+            note=", ".join(words),
         )
+
+    def _speed(self, tokens: int) -> list[str]:
+        """Tokens a second since the first were heard of."""
+        now = time.monotonic()
+        if self._first is None:
+            self._first = (now, tokens) if tokens else None
+            return []
+        began, first = self._first
+        return [f"{(tokens - first) / (now - began):.1f} t/s"] if tokens > first else []
 
 
 def one_run(bench: Started, at: At) -> Measurement:

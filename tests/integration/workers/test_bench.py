@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from typing import ClassVar
 
 import pytest
 from support.stub_bench import failure, scenario
@@ -255,3 +256,21 @@ def test_a_foreign_listener_is_never_measured(bench):
             process.wait()
     assert caught.failure_class == "wrong_server"
     assert caught.blame is Blame.INFRASTRUCTURE
+
+
+def test_progress_tells_run_speed_and_when_it_may_end(bench):
+    """Boot and run, tokens a second now, and an estimate by which to decide whether to wait."""
+
+    class Heard(Control):
+        notes: ClassVar[list[str]] = []
+
+        def report(self, phase, **rest):
+            super().report(phase, **rest)
+            if phase == "measure":
+                self.notes.append(rest["note"])
+                assert 0 <= rest["done"] <= rest["total"] == 6
+
+    bench(boots=2, control=Heard(), scenario=scenario(tokens=64), token_seconds=0.03)
+    assert Heard.notes[0] == "boot 1 of 2, warm-up"
+    assert any(" t/s, about " in note for note in Heard.notes)
+    assert any(note.startswith("boot 2 of 2, run 2 of 2") for note in Heard.notes)
