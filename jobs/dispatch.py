@@ -10,7 +10,6 @@ from typing import Any, cast
 import structlog
 from sqlmodel import Session, col, select
 
-from jobs.errors import UsageError
 from jobs.model import Lane, Revision
 from jobs.planner import JobRequest, Weights
 from jobs.planning.chains import BenchWish, Files, chain
@@ -19,7 +18,6 @@ from jobs.planning.plan import OF_FILES, OF_ISSUES, Plan, asked, plan
 from jobs.planning.rules import is_about
 from jobs.planning.world import Event, World
 from jobs.planning_tables import LeftOutRow
-from jobs.scenarios import SCENARIOS, Scenario
 from jobs.store import catalog, forks, histories, moves, published, rules, work, worlds
 from jobs.store.targets import target_for
 from jobs.tables import EngineRow, EventRow, JobRow, ModelFileRow, RevisionRow
@@ -281,12 +279,3 @@ def _supersede(session: Session, replaced: str | None, revision_id: int, now: da
         if older.id != revision_id:
             message = f"superseded by {revision.label}"
             work.supersede(session, cast(int, older.id), now, message=message)
-
-
-def scenario_named(name: str) -> Scenario:
-    """The shipped scenario of this name; raises `UsageError` with those there are."""
-    if name not in SCENARIOS:
-        raise UsageError(
-            f"unknown scenario {name!r}", advice=f"known are: {', '.join(sorted(SCENARIOS))}"
-        )
-    return SCENARIOS[name]

@@ -6,13 +6,13 @@ import math
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from jobs import prompts
 from jobs.errors import UsageError, did_you_mean
-from jobs.scenarios import SHIPPED, Scenario
+from jobs.scenarios import SHIPPED, Scenario, scenario_named
 from jobs.toml_lines import Lines, syntax_fault
 
 MOST_SCENARIOS = 100
@@ -130,6 +130,8 @@ KEYS: Mapping[str, Any] = {
     "picture": _OneOf(prompts.PICTURES),
     "names": _Text(NAMED_WORD),
 }
+LEFT_OUT = ("prompt", "filled_tokens", "depths", "thinking", "picture", "names")
+"""Keys that stand in no table where they say nothing."""
 NEEDED = ("name", "version", "tokens")
 DEFAULTS: Mapping[str, Any] = {"endpoint": "chat", "prompt": "", "runs": 5, "boots": 3}
 
@@ -190,6 +192,28 @@ def made(table: Mapping[str, Any]) -> Scenario:
         if key in values:
             values[key] = float(values[key])
     return Scenario(**values, own=True)
+
+
+def table_of(scenario: Scenario) -> dict[str, Any]:
+    """What `made` turns back into this scenario; empty for a shipped one."""
+    if not scenario.own:
+        return {}
+    values = {**asdict(scenario), "depths": list(scenario.depths)}
+    return {
+        key: value
+        for key, value in values.items()
+        if key in KEYS and (value or key not in LEFT_OUT)
+    }
+
+
+def asked_by(name: str, table: Mapping[str, Any]) -> Scenario:
+    """The scenario of a job: a shipped one by its name, an own one by all of its words."""
+    if not table:
+        return scenario_named(name)
+    fault = next(faults(table), None)
+    if fault is not None:
+        raise UsageError(f"scenario {name[:80]!r}: {fault.says}", advice=fault.advice)
+    return made(table)
 
 
 def load(path: Path) -> dict[str, Scenario]:

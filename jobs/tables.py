@@ -106,7 +106,10 @@ class StoredWeightRow(SQLModel, table=True):
 
 
 class StackRow(SQLModel, table=True):
-    """What a watch list asks to be benched: engine, model files and intents."""
+    """What a watch list asks to be benched: engine, model files and intents.
+
+    `own_scenarios` are the words of those that the list itself wrote, by name.
+    """
 
     __tablename__ = "stack"
     id: int | None = Field(default=None, primary_key=True)
@@ -119,6 +122,7 @@ class StackRow(SQLModel, table=True):
     flags: list[str] = json_value(list)
     env: dict[str, str] = json_value()
     scenarios: list[str] = json_value(list)
+    own_scenarios: dict[str, Any] = json_value()
     created_at: datetime = moment()
 
 

@@ -126,7 +126,7 @@ def _told(
 
 def _further(data: Mapping[str, Any], watched: Mapping[str, str | None]) -> Iterator[Problem]:
     """What is impossible among the entries that are sound, where others are not."""
-    sound: dict[str, dict[int, BaseModel]] = {}
+    sound: dict[str, dict[int, Any]] = {}
     names: dict[str, set[str]] = {}
     for table in ("engine", "model", "models", "stack", "golden", "rig", "rule", "budget"):
         kept, listed = sound.setdefault(table, {}), data.get(table)
@@ -135,6 +135,9 @@ def _further(data: Mapping[str, Any], watched: Mapping[str, str | None]) -> Iter
                 kept[at] = _TABLES[(table,)].model_validate(entry)
             named = entry.get("name") if isinstance(entry, dict) else None
             names.setdefault(table, set()).update([named] if isinstance(named, str) else [])
+    own = data.get("scenario")
+    written = enumerate(own if isinstance(own, list) else ())
+    sound["scenario"] = {at: table for at, table in written if isinstance(table, dict)}
     beside = Beside(watched, *(frozenset(names.get(t, ())) for t in ("engine", "model", "stack")))
     entries = {table: tuple(kept.values()) for table, kept in sound.items()}
     places = {table: tuple(kept) for table, kept in sound.items()}
@@ -143,7 +146,7 @@ def _further(data: Mapping[str, Any], watched: Mapping[str, str | None]) -> Iter
         yield replace(each, path=(table, places[table][at], *each.path[2:]))
 
 
-def _by_field(entries: Mapping[str, tuple[BaseModel, ...]]) -> dict[str, Any]:
+def _by_field(entries: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
     fields = WatchList.model_fields.items()
     return {name: entries[field.alias or name] for name, field in fields}
 

@@ -45,9 +45,10 @@ def _wrong_rule(
         says = f"unknown kind of event {rule.on[:80]!r}"
         yield Problem((*here, "on"), says, did_you_mean(rule.on, KINDS))
     for number, scenario in enumerate(rule.scenarios):
-        if scenario not in SCENARIOS:
+        asked = [*SCENARIOS, *watch.own_scenarios]
+        if scenario not in asked:
             says = f"unknown scenario {scenario[:80]!r}"
-            yield Problem((*here, "scenarios", number), says, did_you_mean(scenario, SCENARIOS))
+            yield Problem((*here, "scenarios", number), says, did_you_mean(scenario, asked))
     for key, known in (
         ("engines", engines),
         ("stacks", [stack.name for stack in watch.stacks]),

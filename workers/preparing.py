@@ -12,8 +12,9 @@ from sqlmodel import Session
 from jobs.db import reading, writing
 from jobs.errors import JobFailure, Permanent
 from jobs.model import Blame, Flags
+from jobs.own_scenarios import asked_by
 from jobs.payloads import BenchPayload
-from jobs.scenarios import SCENARIOS, Scenario
+from jobs.scenarios import Scenario
 from jobs.station import Station
 from jobs.store import results
 from jobs.tables import BuildRow, ModelFileRow
@@ -67,7 +68,7 @@ def prepare(errand: Errand, wanted: BenchPayload) -> Bench:
         weights, further = (*weights, *files), [*further, *more]
     plan = Plan(
         engine=subject.family,
-        scenario=SCENARIOS[wanted.scenario],
+        scenario=asked_by(wanted.scenario, wanted.own_scenario),
         flags=flags,
         artifact=Mount(tree, ARTIFACT_PLACE),
         model=target,

@@ -1,4 +1,4 @@
-"""How failures ended, and times and soundness of each sample's text."""
+"""How failures ended, times and soundness of each sample's text, scenarios of a watch list."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ SAMPLE = ("inter_token_p50_ms", "inter_token_p99_ms", "sanity")
 def upgrade() -> None:
     for name in SAMPLE:
         op.add_column("sample", sa.Column(name, sa.Float(), nullable=True))
+    op.add_column(
+        "stack", sa.Column("own_scenarios", sa.JSON(), nullable=False, server_default="{}")
+    )
     op.create_table(
         "failure",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -43,5 +46,6 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     op.drop_table("failure")
+    op.drop_column("stack", "own_scenarios")
     for name in SAMPLE:
         op.drop_column("sample", name)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.errors import UsageError
-from jobs.own_scenarios import KEYS, faults, made, read
-from jobs.scenarios import scenario_named
+from jobs.own_scenarios import KEYS, asked_by, faults, made, read, table_of
+from jobs.scenarios import SCENARIOS, scenario_named
 
 SOUND = """
 [[scenario]]
@@ -89,3 +91,18 @@ def test_whatever_stands_in_a_table_is_a_fault_or_a_scenario(table):
     """Nothing raises, and nothing without a fault fails to become a scenario."""
     if not list(faults(table)):
         assert made(table).own
+
+
+def test_a_job_carries_the_whole_scenario():
+    """What goes into a job comes out of it word for word, a temperature of zero too."""
+    for scenario in read(SOUND, "my.toml").values():
+        table = json.loads(json.dumps(table_of(scenario)))
+        assert asked_by(scenario.name, table) == scenario
+    assert table_of(SCENARIOS["code"]) == {}
+    assert asked_by("code", {}) is SCENARIOS["code"]
+
+
+def test_a_job_with_broken_words_is_refused():
+    """Whoever wrote the row: nothing is guessed."""
+    with pytest.raises(UsageError, match="tokens"):
+        asked_by("mine", {"name": "mine", "version": 1, "prompt": "x", "tokens": -1})
