@@ -225,7 +225,11 @@ def _measured(bench: Started, boot: Boot, keep: Keep) -> Boot:
     try:
         for position, (scenario, run) in enumerate(schedule(plan)):
             at = At(boot.number, position, scenario, run, plan.runs)
-            measurements.append(replace(one_run(bench, at), after=bench.now()))
+            for again in range(1 if run else plan.most_warm_ups):
+                found, is_steady = one_run(bench, replace(at, again=again))
+                measurements.append(replace(found, after=bench.now()))
+                if is_steady:
+                    break
             if position == 0:
                 server.usage.mark()
     except (JobFailure, Stopped):

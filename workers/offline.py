@@ -201,6 +201,7 @@ def _plan(bench: Bench, combination: Combination, flags: Flags) -> Plan:
         intent=combination.intent,
         extra_flags=wish.flags,
         env=wish.env,
+        most_warm_ups=wish.most_warm_ups,
     )
 
 

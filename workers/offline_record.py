@@ -16,6 +16,7 @@ from jobs.exchange import placed
 from jobs.model import Boot
 from jobs.scenarios import Scenario
 from workers import autopsy
+from workers.plan import MOST_WARM_UPS
 
 LOG_LINES = 160
 LONGEST_LINE = 300
@@ -42,6 +43,7 @@ class Wish:
     threads: int = 1
     gpu_layers: int = 0
     quiet_seconds: float = QUIET_SECONDS
+    most_warm_ups: int = MOST_WARM_UPS
 
 
 @dataclass(frozen=True)

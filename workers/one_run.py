@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from jobs.control import Control
+from jobs.dialect.events import gaps_ms, is_steady, text_of
 from jobs.dialect.filling import filled
 from jobs.dialect.openai import tokens_in
 from jobs.model import Measurement, Validity
@@ -18,6 +19,7 @@ from workers.gpu import CardWatch
 from workers.plan import Place, Plan
 from workers.readiness import Server, check_alive
 
+AGAIN = 1_000_000
 WARM_UP_TOKENS = 512
 """A first request compiles and allocates; it need not be deep to do so."""
 
@@ -56,13 +58,19 @@ class Started:
 
 @dataclass(frozen=True)
 class At:
-    """Which request of a bench it is."""
+    """Which request of a bench it is; `again` counts warm-ups after the first."""
 
     boot: int
     position: int
     scenario: Scenario
     run: int
     runs: int
+    again: int = 0
+
+    @property
+    def sent(self) -> int:
+        """The run that seed and salt are made of: no warm-up shares them with a measured one."""
+        return self.run or (AGAIN + self.again if self.again else 0)
 
     @property
     def asked(self) -> Scenario:
@@ -120,7 +128,8 @@ class _Progress:
         return [f"{(tokens - first) / (now - began):.1f} t/s"] if tokens > first else []
 
 
-def one_run(bench: Started, at: At) -> Measurement:
+def one_run(bench: Started, at: At) -> tuple[Measurement, bool]:
+    """The request's numbers, and whether its answer came at a steady pace."""
     plan, place, server, scenario = bench.plan, bench.place, bench.server, at.asked
     progress = _Progress(bench, at)
     progress.tell(0)
@@ -128,7 +137,7 @@ def one_run(bench: Started, at: At) -> Measurement:
     answer = ask(
         server.client,
         plan.engine.request(
-            scenario, run=at.run, alias=server.alias, filling=_filling(bench, scenario, at.run)
+            scenario, run=at.sent, alias=server.alias, filling=_filling(bench, scenario, at.sent)
         ),
         tokens=scenario.tokens,
         phase=at.phase,
@@ -142,12 +151,14 @@ def one_run(bench: Started, at: At) -> Measurement:
     measurement = plan.engine.measure(
         answer.arrivals,
         scenario=scenario,
-        run=at.run,
+        run=at.run or at.again,
         warmup=at.run == 0,
         wall_seconds=answer.wall_seconds,
         alias=server.alias,
     )
-    return replace(measurement, scenario=at.scenario.key)
+    texts = [text_of(arrival.event) for arrival in answer.arrivals]
+    steady = is_steady(gaps_ms(answer.arrivals, texts))
+    return replace(measurement, scenario=at.scenario.key), steady
 
 
 def _filling(bench: Started, scenario: Scenario, run: int) -> tuple[int, ...]:

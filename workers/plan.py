@@ -19,13 +19,19 @@ from workers.sandbox import Limits, Mount, Sandbox
 if TYPE_CHECKING:
     from workers.card_memory import CardMemory
 
+MOST_WARM_UPS = 4
+"""After so many requests an engine that is not steady never will be; the runs will show it."""
+
 LAUNCHER_FOLDER = "/run/launcher"
 ALWAYS_MOUNTED = "/usr"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that stays the same from boot to boot of one bench."""
+    """Everything that stays the same from boot to boot of one bench.
+
+    A boot is warmed up until an answer comes at a steady pace, at most `most_warm_ups` times.
+    """
 
     engine: Engine
     scenario: Scenario
@@ -42,6 +48,7 @@ class Plan:
     projector: Mount | None = None
     more_scenarios: tuple[Scenario, ...] = ()
     is_twin: bool = False
+    most_warm_ups: int = 1
     gpu_layers: int = 0
     intent: Mapping[str, str | int] = field(default_factory=dict)
     extra_flags: tuple[str, ...] = ()

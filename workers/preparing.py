@@ -24,7 +24,7 @@ from workers.errands import ARTIFACT_PLACE, Errand, Subject, model_file, read_su
 from workers.flags import flags_in
 from workers.gpu import ALL_LAYERS, Card
 from workers.headers import HeaderRead, is_twin, is_unread, read_local
-from workers.plan import Plan, interpreter_mounts, launcher_of, weight_mounts
+from workers.plan import MOST_WARM_UPS, Plan, interpreter_mounts, launcher_of, weight_mounts
 from workers.sandbox import Mount, Sandbox
 
 
@@ -81,6 +81,7 @@ def prepare(errand: Errand, wanted: BenchPayload) -> Bench:
         intent=wanted.intent,
         extra_flags=wanted.flags,
         env=wanted.env,
+        most_warm_ups=MOST_WARM_UPS,
         drafter=firsts.get("drafter"),
         projector=firsts.get("projector"),
         is_twin=twin,

@@ -11,6 +11,9 @@ from typing import Any
 from jobs.dialect import wire
 from jobs.model import Arrival
 
+STEADY_BAND = 0.05  # between the middle and the last third of an answer
+LEAST_OF_A_THIRD = 8  # gaps
+
 
 @dataclass(frozen=True)
 class Text:
@@ -90,6 +93,20 @@ def quantile(values: Sequence[float], share: float) -> float | None:
     if not values:
         return None
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
+
+
+def is_steady(gaps: Sequence[float]) -> bool:
+    """Whether the last third of an answer came as fast as the middle one.
+
+    An engine that still compiles, allocates or gains its clock is faster at the end. Too short an
+    answer says nothing, and nothing speaks against it.
+    """
+    third = len(gaps) // 3
+    if third < LEAST_OF_A_THIRD:
+        return True
+    middle = quantile(gaps[third : 2 * third], 0.5) or 0.0
+    last = quantile(gaps[2 * third :], 0.5) or 0.0
+    return abs(last - middle) <= STEADY_BAND * max(middle, last)
 
 
 def usage_of(events: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:

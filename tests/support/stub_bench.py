@@ -29,7 +29,7 @@ QUICK = Patience(
     grace_seconds=0.5,
     release_seconds=0.2,
 )
-PLAN = frozenset({"intent", "gpu_layers", "more_scenarios", "extra_flags"})
+PLAN = frozenset({"most_warm_ups", "intent", "gpu_layers", "more_scenarios", "extra_flags"})
 
 
 def scenario(endpoint: str = "chat", tokens: int = 32, **fields: Any) -> Scenario:

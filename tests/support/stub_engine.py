@@ -63,6 +63,7 @@ class Behaviour:
     say_on_post: str = ""
     speculative: bool | None = None
     predicted_ms: float | None = None
+    cold_posts: int = 0
 
 
 class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
@@ -159,7 +160,8 @@ class Handler(BaseHTTPRequestHandler):
             else:
                 self.send({"content": text, "stop": False, "tokens_predicted": token})
             if not behaviour.endless:
-                time.sleep(behaviour.token_seconds * count)
+                cold = self.server.posts <= behaviour.cold_posts and token < wanted * 0.6
+                time.sleep(behaviour.token_seconds * count * (10 if cold else 1))
         milliseconds = (time.perf_counter() - began) * 1000
         prompt = body.get("prompt")
         filled = len(prompt) if isinstance(prompt, list) else 24

@@ -245,3 +245,17 @@ def test_a_card_that_stays_taken_ends_the_job_and_blames_no_engine(bench):
     caught = failure(bench, boots=2, runs=1, card=Leaking())
     assert (caught.failure_class, caught.blame) == ("memory_held", Blame.INFRASTRUCTURE)
     assert [boot.number for boot in bench.kept] == [1]
+
+
+def test_a_boot_is_warmed_up_until_it_is_steady(bench):
+    """Two cold answers are two warm-ups more; none shares seed or salt with a measured run."""
+    cold = {"cold_posts": 2, "token_seconds": 0.01, "scenario": scenario(tokens=48)}
+    [boot] = bench(runs=1, most_warm_ups=3, **cold)
+    assert [(m.run, m.warmup) for m in boot.measurements] == [
+        (0, True),
+        (1, True),
+        (2, True),
+        (1, False),
+    ]
+    [boot] = bench(runs=1, most_warm_ups=2, **cold)
+    assert [m.warmup for m in boot.measurements] == [True, True, False]
