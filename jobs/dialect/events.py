@@ -11,7 +11,7 @@ from typing import Any
 from jobs.dialect import wire
 from jobs.model import Arrival
 
-STEADY_BAND = 0.05  # between the middle and the last third of an answer
+STEADY_BAND = 0.1  # between the middle and the last third of an answer
 LEAST_OF_A_THIRD = 8  # gaps
 
 

@@ -67,6 +67,7 @@ def test_a_result_is_negative_where_it_tells_of_the_stack() -> None:
         "broken_output",
         "partial_offload",
         "config_mismatch",
+        "degraded",
         "too_short",
         "empty",
     }
