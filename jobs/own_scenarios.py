@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -136,8 +136,13 @@ NEEDED = ("name", "version", "tokens")
 DEFAULTS: Mapping[str, Any] = {"endpoint": "chat", "prompt": "", "runs": 5, "boots": 3}
 
 
-def faults(table: Mapping[str, Any]) -> Iterator[Fault]:
-    """Everything that is wrong with one `[[scenario]]`, key by key and then together."""
+def faults(
+    table: Mapping[str, Any], *, taken: Collection[str] = frozenset(SHIPPED)
+) -> Iterator[Fault]:
+    """Everything that is wrong with one `[[scenario]]`, key by key and then together.
+
+    `taken` are names it may not have.
+    """
     found = False
     for key, value in table.items():
         if key not in KEYS:
@@ -151,12 +156,12 @@ def faults(table: Mapping[str, Any]) -> Iterator[Fault]:
             found = True
             yield Fault(key, f"{key!r} is missing", f"add {key} = ...")
     if not found:
-        yield from _together(table)
+        yield from _together(table, taken)
 
 
-def _together(table: Mapping[str, Any]) -> Iterator[Fault]:
+def _together(table: Mapping[str, Any], taken: Collection[str]) -> Iterator[Fault]:
     name = table["name"]
-    if name in SHIPPED:
+    if name in taken:
         yield Fault("name", f"{name!r} is a shipped scenario", "give yours a name of its own")
     if table.get("endpoint", "chat") == "filled":
         if ("filled_tokens" in table) == ("depths" in table):
@@ -207,10 +212,13 @@ def table_of(scenario: Scenario) -> dict[str, Any]:
 
 
 def asked_by(name: str, table: Mapping[str, Any]) -> Scenario:
-    """The scenario of a job: a shipped one by its name, an own one by all of its words."""
+    """The scenario of a job: a shipped one by its name, an own one by all of its words.
+
+    A later release may ship one of the same name: the stored words stay what they were.
+    """
     if not table:
         return scenario_named(name)
-    fault = next(faults(table), None)
+    fault = next(faults(table, taken=()), None)
     if fault is not None:
         raise UsageError(f"scenario {name[:80]!r}: {fault.says}", advice=fault.advice)
     return made(table)

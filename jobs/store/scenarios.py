@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from sqlmodel import Session, select
 
 from jobs.errors import UsageError, did_you_mean
@@ -11,8 +13,13 @@ from jobs.tables import StackRow
 
 
 def of_stack(row: StackRow) -> dict[str, Scenario]:
-    """Those that the list of this stack wrote itself."""
-    return {name: asked_by(name, table) for name, table in row.own_scenarios.items() if table}
+    """Those that the list of this stack wrote itself; what no release can ask any more is none."""
+    found = {}
+    for name, table in row.own_scenarios.items():
+        if table:
+            with suppress(UsageError):
+                found[name] = asked_by(name, table)
+    return found
 
 
 def known(session: Session) -> dict[str, Scenario]:

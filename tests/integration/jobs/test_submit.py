@@ -150,6 +150,14 @@ def test_a_job_carries_the_whole_of_an_own_scenario(desk):
     assert len(benches) == 3
 
 
+def test_a_picture_without_a_projector_is_refused_before_anything_is_built(desk):
+    """It could only be answered by a guess."""
+    before = written(desk.database)
+    with pytest.raises(UsageError, match="no projector"):
+        bench(desk, scenario=SCENARIOS["vision"])
+    assert written(desk.database) == before
+
+
 def test_the_same_wish_twice_is_one_job(desk):
     """Nothing is queued that is queued already; another number of runs is another question."""
     first, second = bench(desk), bench(desk)

@@ -102,6 +102,12 @@ def test_a_job_carries_the_whole_scenario():
     assert asked_by("code", {}) is SCENARIOS["code"]
 
 
+def test_a_stored_scenario_survives_a_shipped_one_of_its_name():
+    """A later release may ship the name; the words and the key stay the user's."""
+    table = {"name": "code", "version": 1, "prompt": "x", "tokens": 8}
+    assert asked_by("code", table).key.startswith("code.v1-")
+
+
 def test_a_job_with_broken_words_is_refused():
     """Whoever wrote the row: nothing is guessed."""
     with pytest.raises(UsageError, match="tokens"):
