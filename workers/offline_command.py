@@ -64,6 +64,8 @@ def parser() -> argparse.ArgumentParser:
     add("--digests", type=Path, help="a file that remembers digests of weights between benches")
     add("--against", type=Path, help="a second build: both are booted in turns, A B A B")
     add("--against-out", type=Path, help="its result file; needed with --against")
+    add("--against-engine", default="", help="its engine's name; without it that of --engine")
+    add("--against-commit", default="", help="its source's commit, where it does not say it")
     add("--out", required=True, type=Path, help="the result file to write")
     add("--uncaged", action="store_true", help="no sandbox: on a throw-away machine only")
     return words
@@ -89,7 +91,8 @@ def measure(options: argparse.Namespace, *, control: Control, say: Say) -> int:
     try:
         builds = [look_at_build(options.build, engine=options.engine, commit=options.commit)]
         if options.against is not None:
-            builds.append(look_at_build(options.against, engine="", commit=""))
+            engine, commit = options.against_engine or options.engine, options.against_commit
+            builds.append(look_at_build(options.against, engine=engine, commit=commit))
         archs = [archs_of(build.folder) for build in builds]
         wish = _wish(options, for_card=bool(all(archs) and card))
         _check(options, wish, has_card=card is not None)
