@@ -87,5 +87,5 @@ def _largest_sentence(surely: int | None, likely: int | None, *, known: bool) ->
         return "largest context that fits: not known"
     if likely is None:
         return "largest context that fits: none"
-    sure = "none" if surely is None else f"{surely} tokens"
-    return f"largest context that fits: {sure} at the worst, likely {likely} tokens"
+    sure = "none" if surely is None else f"{surely:,} tokens"
+    return f"largest context that fits: {sure} at the worst, likely {likely:,} tokens"

@@ -14,6 +14,7 @@ from rich.text import Text
 from jobs.config import Settings
 from jobs.db import open_database, reading
 from jobs.errors import UsageError, did_you_mean
+from jobs.fit.amounts import in_words
 from jobs.sightings import HubFileRow, HubRepositoryRow
 from jobs.store import hub
 from jobs.terminal import printable, sound
@@ -135,14 +136,10 @@ def _print(lines: list[dict[str, Any]]) -> None:
         role = line["role"] if line["read"] else f"{line['role']}?"
         cells = (
             role, line["repo"], line["path"], line["quant"], line["dialect"],
-            _size(line["size_bytes"]), _day(line["since"]),
+            "" if line["size_bytes"] is None else in_words(line["size_bytes"]), _day(line["since"]),
         )  # fmt: skip
         table.add_row(*(Text(_one_line(cell)) for cell in cells))
     Console().print(table)
-
-
-def _size(size_bytes: int | None) -> str:
-    return "" if size_bytes is None else f"{size_bytes / 2**30:,.2f} GiB"
 
 
 def _day(moment: datetime) -> str:

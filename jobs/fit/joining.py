@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from jobs.errors import Permanent
 from jobs.fit.shape import Shape, TensorBytes
-from jobs.fit.shape_reading import MOST_LAYERS, shape_of
+from jobs.fit.shape_reading import shape_of
 from jobs.gguf.facts import ModelFacts
 from jobs.gguf.header import ArrayValue, Header, Value
+from jobs.gguf.limits import MOST_LAYERS
 
 
 def refuse_part(facts: ModelFacts, files: int) -> None:

@@ -67,10 +67,10 @@ def test_a_model_that_fits_says_so_and_exits_with_zero(folder: Path) -> None:
     more = ("--drafter", folder / "drafter.gguf", "--kv", "turbo3", "--ubatch", 256, *BEELLAMA)
     result = wish(folder, *more)
     assert result.exit_code == 0
-    for word in ("weights", "KV cache", "3 200", "work copy", "1 024", "drafter exchange"):
+    for word in ("weights", "KV cache", "3,200", "work copy", "1,024", "drafter exchange"):
         assert word in result.stdout
     assert "fits: " in result.stdout
-    assert "262144 tokens at the worst" in result.stdout
+    assert "262,144 tokens at the worst" in result.stdout
 
 
 def test_a_model_that_does_not_fit_exits_with_one(folder: Path) -> None:
