@@ -48,7 +48,7 @@ def models(
             found = hub.found_models(session, (role,) if role else SHOWN_ROLES, limit=MOST_SHOWN)
     finally:
         database.dispose()
-    lines = [_as_json(file, repo) for file, repo in found if not role or file.role == role]
+    lines = _once([_as_json(file, repo) for file, repo in found if not role or file.role == role])
     if as_json:
         _say_json(lines)
         return
@@ -83,7 +83,7 @@ def show(
     lines = [{**_as_json(file, repo), "facts": file.facts} for file in files]
     about = _about(repo)
     if as_json:
-        _say_json({**about, "files": lines})
+        _say_json({**about, "refused": repo.refused, "files": lines})
         return
     for key, value in about.items():
         if value not in ("", [], None):
@@ -91,8 +91,22 @@ def show(
             typer.echo(f"{key.replace('_', ' ')}: {_one_line(said)}")
     _print(lines)
     for line in lines:
-        if line["unread"]:
-            typer.echo(_one_line(f"{line['path']}: {line['unread']}"))
+        why = line["unread"] or (line["facts"] or {}).get("no_shape")
+        if why:
+            typer.echo(_one_line(f"{line['path']}: {why}"))
+    for each in repo.refused:
+        typer.echo(_one_line(f"refused {each['path']}: {each['why']}"))
+
+
+def _once(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same bytes are one model: the newest place is listed, the others stand beside it."""
+    found: dict[str, dict[str, Any]] = {}
+    for line in lines:
+        place = f"{line['repo']}/{line['path']}"
+        first = found.setdefault(line["sha256"] or place, {**line, "also": []})
+        if first["repo"] != line["repo"] or first["path"] != line["path"]:
+            first["also"].append(place)
+    return list(found.values())
 
 
 def _about(repo: HubRepositoryRow) -> dict[str, Any]:
@@ -134,11 +148,14 @@ def _print(lines: list[dict[str, Any]]) -> None:
         table.add_column(name, overflow="fold")
     for line in lines:
         role = line["role"] if line["read"] else f"{line['role']}?"
-        cells = (
-            role, line["repo"], line["path"], line["quant"], line["dialect"],
-            "" if line["size_bytes"] is None else in_words(line["size_bytes"]), _day(line["since"]),
-        )  # fmt: skip
-        table.add_row(*(Text(_one_line(cell)) for cell in cells))
+        names = [line["path"], *(f"also {each}" for each in line.get("also", ()))]
+        size = "" if line["size_bytes"] is None else in_words(line["size_bytes"])
+        rest = (line["quant"], line["dialect"], size, _day(line["since"]))
+        table.add_row(
+            *(Text(_one_line(cell)) for cell in (role, line["repo"])),
+            Text("\n".join(_one_line(each) for each in names)),
+            *(Text(_one_line(cell)) for cell in rest),
+        )
     Console().print(table)
 
 

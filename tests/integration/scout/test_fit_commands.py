@@ -238,7 +238,9 @@ def test_what_boots_measured_corrects_the_estimate(folder: Path) -> None:
     database.dispose()
     found = json.loads(wish(folder, *more, context=32_768).stdout)
     assert found["corrected_by_boots"] == 1
-    assert found["notes"][-1] == "corrected by 1 measured boot of beellama@0.1 with qwen35"
+    assert found["notes"][-1].startswith(
+        "corrected by 1 measured boot of beellama@0.1 with qwen35: "
+    )
     raw = json.loads(wish(folder, *more, "--raw", context=32_768).stdout)
     assert raw["corrected_by_boots"] == 0
     assert found["bytes"]["loaded"]["likely"] - raw["bytes"]["loaded"]["likely"] > 400 * MIB
