@@ -16,7 +16,7 @@ from jobs.db import open_database, reading
 from jobs.errors import UsageError, did_you_mean
 from jobs.fit.amounts import in_words
 from jobs.sightings import HubFileRow, HubRepositoryRow
-from jobs.store import hub
+from jobs.store import hub, hub_models
 from jobs.terminal import printable, sound
 
 app = typer.Typer(help="Show what was found on the model hub.")
@@ -78,9 +78,13 @@ def show(
                 )
             repo = rows[0]
             files = [each for each in hub.files(session, repo.id or 0) if each.role]
+            faults = hub_models.faults(session, repo.id or 0)
     finally:
         database.dispose()
-    lines = [{**_as_json(file, repo), "facts": file.facts} for file in files]
+    lines = [
+        {**_as_json(file, repo), "facts": file.facts, "fault": faults.get(file.path, "")}
+        for file in files
+    ]
     about = _about(repo)
     if as_json:
         _say_json({**about, "refused": repo.refused, "files": lines})
@@ -91,20 +95,27 @@ def show(
             typer.echo(f"{key.replace('_', ' ')}: {_one_line(said)}")
     _print(lines)
     for line in lines:
-        why = line["unread"] or (line["facts"] or {}).get("no_shape")
-        if why:
-            typer.echo(_one_line(f"{line['path']}: {why}"))
+        if line["fault"]:
+            typer.echo(_one_line(f"{line['path']}: {line['fault']}"))
     for each in repo.refused:
         typer.echo(_one_line(f"refused {each['path']}: {each['why']}"))
 
 
 def _once(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The same bytes are one model: the newest place is listed, the others stand beside it."""
+    """The same bytes are one model: one place is listed, the others stand beside it.
+
+    It is the newest place whose header was read, else the newest.
+    """
     found: dict[str, dict[str, Any]] = {}
     for line in lines:
         place = f"{line['repo']}/{line['path']}"
-        first = found.setdefault(line["sha256"] or place, {**line, "also": []})
-        if first["repo"] != line["repo"] or first["path"] != line["path"]:
+        key = line["sha256"] or place
+        first = found.get(key)
+        if first is None:
+            found[key] = {**line, "also": []}
+        elif line["read"] and not first["read"]:
+            found[key] = {**line, "also": [f"{first['repo']}/{first['path']}", *first["also"]]}
+        else:
             first["also"].append(place)
     return list(found.values())
 

@@ -114,6 +114,19 @@ def with_digest(session: Session, sha256: str, *, first: str) -> Found | None:
     return next((each for each in rows if each.sha256 == sha256), None)
 
 
+def faults(session: Session, repository_id: int) -> dict[str, str]:
+    """By path, why models of one repository cannot be judged; parts of a set stand for none."""
+    where = (HubFileRow.repository_id == repository_id, col(HubFileRow.gone_at).is_(None))
+    query = select(HubFileRow).where(*where, func.length(HubFileRow.role) > 0)
+    files = list(session.exec(query))
+    beside = _siblings(session, files)
+    return {
+        each.path: _why(each, beside)
+        for each in files
+        if each.shape is None and not _follows(each, beside)
+    }
+
+
 def names(session: Session, *, limit: int) -> list[str]:
     """Names alone of the newest models that can be typed, so that they cost no shape."""
     query = (
@@ -170,9 +183,7 @@ def _found(
     shape: Mapping[str, Any] | None,
     is_long: bool = False,
 ) -> Found:
-    shard = _part(file.path)
-    paths = _set_of(file.path, shard) if shard and shard.count > 1 else ()
-    here = [each for path in paths if (each := beside.get((file.repository_id, path)))]
+    paths, here = _parts(file, beside)
     sha256, size = file.sha256, file.size_bytes
     if paths and len(here) == len(paths):
         sha256 = set_sha256([sha for sha, _ in here])
@@ -190,7 +201,21 @@ def _found(
     )
 
 
-def _fault(file: HubFileRow, paths: Sequence[str], here: int, *, is_long: bool) -> str:
+def _parts(
+    file: HubFileRow, beside: Siblings
+) -> tuple[Sequence[str], Sequence[tuple[str, int | None]]]:
+    """The paths of the set a file belongs to, none where it stands alone; and what is there."""
+    shard = _part(file.path)
+    paths = _set_of(file.path, shard) if shard and shard.count > 1 else ()
+    return paths, [each for path in paths if (each := beside.get((file.repository_id, path)))]
+
+
+def _why(file: HubFileRow, beside: Siblings) -> str:
+    paths, here = _parts(file, beside)
+    return _fault(file, paths, len(here))
+
+
+def _fault(file: HubFileRow, paths: Sequence[str], here: int, *, is_long: bool = False) -> str:
     """Why a file has no shape, and what would give it one."""
     if is_long:
         return "its header describes more than any real model: it is judged where it is named"
