@@ -22,6 +22,9 @@ MOST_OF_HUB = 300
 """So many of the hub's newest files are offered; any other is found by its name."""
 
 
+UNREAD = "its header was not read yet"
+
+
 @dataclass(frozen=True)
 class KnownModel:
     """A model file as its rows tell it; `fault` says why there is no shape.
@@ -48,7 +51,8 @@ class KnownModel:
 
     def joined(self, other: KnownModel) -> KnownModel:
         """The same bytes under the names of both; what one does not know is the other's."""
-        read = self if self.shape is not None or other.shape is None else other
+        knows_more = other.shape is not None or (self.fault == UNREAD and bool(other.fault))
+        read = other if self.shape is None and knows_more else self
         return replace(
             self,
             also=(*self.also, *other.names),
@@ -156,7 +160,7 @@ def _names(session: Session) -> list[str]:
 def _shape_of(stored: Mapping[str, Any] | None) -> tuple[Shape | None, str]:
     """The stored shape, or why there is none."""
     if stored is None:
-        return None, "its header was not read yet"
+        return None, UNREAD
     try:
         return shape_in(stored), ""
     except Permanent as damage:
