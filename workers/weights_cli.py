@@ -84,6 +84,8 @@ def add(
         return
     typer.echo(f"{added.size_bytes:,} bytes, sha256 {added.sha256}")
     typer.echo(f"known as {', '.join(printable(each) for each in added.models)}")
+    if name and name not in added.models:
+        typer.echo(f"these bytes have a name already, so they are not called {printable(name)}")
 
 
 @weights_app.command()
