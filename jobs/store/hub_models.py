@@ -18,7 +18,7 @@ from sqlmodel import Session, col, func, or_, select
 
 from jobs.errors import UsageError
 from jobs.gguf.file_names import Shard, shard_of
-from jobs.hub_names import set_sha256
+from jobs.hub_names import MOST_SHARDS, set_sha256
 from jobs.sightings import HubFileRow, HubRepositoryRow
 from jobs.store.hub import KNOWN
 from jobs.terminal import printable
@@ -30,6 +30,8 @@ LONGEST_SHAPE = 64 * 1024
 LONGEST_NAME = 200
 """Letters of a name that a form or an address takes."""
 MOST_NAMED = 50
+MOST_PARTS = 20_000
+"""Files of sets that one question looks through; what is beyond counts as missing."""
 
 _PLACE = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+)(?P<joint>[/:])(?P<rest>.+)", re.ASCII | re.DOTALL)
 _OF = col(HubFileRow.repository_id) == col(HubRepositoryRow.id)
@@ -154,13 +156,19 @@ def _siblings(session: Session, files: Iterable[HubFileRow]) -> Siblings:
         return {}
     query = select(
         HubFileRow.repository_id, HubFileRow.path, HubFileRow.sha256, HubFileRow.size_bytes
-    ).where(col(HubFileRow.repository_id).in_(ids), col(HubFileRow.gone_at).is_(None))
+    ).where(
+        col(HubFileRow.repository_id).in_(ids),
+        col(HubFileRow.gone_at).is_(None),
+        col(HubFileRow.path).like("%-of-%.gguf"),
+    )
+    query = query.order_by(col(HubFileRow.repository_id), col(HubFileRow.path)).limit(MOST_PARTS)
     return {(number, path): (sha, size) for number, path, sha, size in session.exec(query)}
 
 
 def _part(path: str) -> Shard | None:
     shard = shard_of(PurePosixPath(path).name)
-    return shard if shard is not None and shard.is_possible else None
+    can_be = shard is not None and shard.is_possible and shard.count <= MOST_SHARDS
+    return shard if can_be else None
 
 
 def _set_of(path: str, shard: Shard) -> tuple[str, ...]:
@@ -225,6 +233,8 @@ def _fault(file: HubFileRow, paths: Sequence[str], here: int, *, is_long: bool =
         return f"of its set of {len(paths)} files {here} lie there"
     if paths and file.path != paths[0]:
         return f"it is a part of a set: {paths[0][-LONGEST_NAME:]} stands for all of it"
+    if file.pending and not paths and shard_of(PurePosixPath(file.path).name):
+        return f"it claims a place in a set of more than {MOST_SHARDS} files, or in none"
     if file.pending:
         return "its header was not read yet: a later round of the scout reads it"
     if not file.path.lower().endswith(".gguf"):

@@ -144,10 +144,11 @@ def test_a_file_that_gives_no_shape_says_why(known: HubScene, tmp_path: Path) ->
     """In the API by `fault`, where it is asked for by name in the sentence."""
     bad = {"general.architecture": "llama", "llama.block_count": 2**40}
     half = "h-Q4_K_M-00001-of-00002.gguf"
+    many = "m-Q4_K_M-00001-of-99999.gguf"
     known.hub.push(
         ONLY,
         {"page-Q4_K_M.gguf": b"<!doctype html>", "deep-Q4_K_M.gguf": files.build(bad),
-         half: files.small()},
+         half: files.small(), many: files.small("qwen2")},
     )  # fmt: skip
     known.look()
     app = create_app(known.database, Settings(home=tmp_path / "var"))
@@ -156,6 +157,7 @@ def test_a_file_that_gives_no_shape_says_why(known: HubScene, tmp_path: Path) ->
         "page-Q4_K_M.gguf": "an HTML page",
         "deep-Q4_K_M.gguf": "llama.block_count",
         half: "of its set of 2 files 1 lie there",
+        many: "a set of more than 512 files",
     }
     for path, words in said.items():
         model = found[f"hf:{ONLY}/{path}"]
