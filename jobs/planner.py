@@ -81,7 +81,11 @@ def build_identity(revision: Revision, target: BuildTarget) -> str:
 
 
 def fetch_identity(sha256: str, place: str = "") -> str:
-    """What makes two fetch jobs the same: the bytes, and the rig or store they are to lie in."""
+    """What makes two fetch jobs the same: the bytes, and the rig or store they are to lie in.
+
+    A request names the rig; the job that is queued names the store, so that rigs which share one
+    share the job.
+    """
     return digest("fetch_model", sha256, *([place] if place else ()))
 
 
