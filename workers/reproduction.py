@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -37,9 +38,10 @@ def command_of(bench: Bench, boots: Sequence[Boot]) -> dict[str, Any]:
         **{f"{role}_sha256": sha256 for role, sha256 in wanted.beside.items()},
         "forkscout": (
             f"forkscout submit bench --engine {revision.engine} --ref {revision.commit} "
-            f"--target {bench.model.name} --scenario {bench.scenario.name} --rig {wanted.rig} "
-            f"--context {wanted.context_tokens} --runs {wanted.runs} --boots {wanted.boots}"
-            + "".join(f" --{role} {row.name}" for role, row in bench.others.items())
+            f"--target {shlex.quote(bench.model.name)} --scenario {bench.scenario.name} "
+            f"--rig {wanted.rig} --context {wanted.context_tokens} "
+            f"--runs {wanted.runs} --boots {wanted.boots}"
+            + "".join(f" --{role} {shlex.quote(row.name)}" for role, row in bench.others.items())
         ),
     }
 
