@@ -143,12 +143,21 @@ class Step:
 
 @dataclass(frozen=True)
 class FailureRule:
-    """A pattern in a log that names what went wrong, whose fault it is and what to do."""
+    """A pattern in a log that names what went wrong, whose fault it is and what to do.
+
+    It counts in its phases, in all where it names none. A `general` one yields to every other.
+    """
 
     name: str
     pattern: re.Pattern[str]
     blame: Blame
     advice: str
+    phases: frozenset[str] = frozenset()
+    general: bool = False
+
+    def counts_in(self, phase: str) -> bool:
+        """Whether it says something of that phase; an unknown phase (empty) may be any."""
+        return not phase or not self.phases or phase in self.phases
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from sqlmodel import Session
 from jobs import clock
 from jobs.control import Control
 from jobs.db import reading
-from jobs.engines.base import BuildPlaces, classify
-from jobs.errors import JobFailure
+from jobs.dialect.options import Option
+from jobs.engines.base import BuildPlaces
 from jobs.model import BuildTarget, Step
 from jobs.payloads import BuildPayload
 from jobs.station import Record, Station
@@ -27,6 +27,7 @@ from jobs.store import results
 from jobs.store.leases import Lease
 from jobs.tables import BuildRow
 from workers import artifacts
+from workers.build_causes import DESCRIBE, explained, of_source
 from workers.errands import ARTIFACT_PLACE, Errand, Subject, read_subject
 from workers.flags import ask_help, flags_in
 from workers.host import machine_facts, tool_version
@@ -41,7 +42,6 @@ MEMORY_PER_COMPILER = 3 * 2**30
 """What one compiler of an LLM engine's templates may need; more jobs get the build killed."""
 
 COUNTED = re.compile(r"^\[\s*(\d+)(?:/(\d+)|%)\]")
-LOG_TAIL_BYTES = 256 * 1024
 TOOLS = ("cmake", "ninja", "c++", "git", "nvcc")
 
 
@@ -105,12 +105,15 @@ def build(station: Station, held: Lease, control: Control) -> Record:
         size_bytes=made.size_bytes,
         duration_seconds=round(time.monotonic() - started, 3),
         sandbox=sandbox.name,
-        provenance={k: v for k, v in made.provenance.items() if k != "help"},
+        provenance={
+            **{k: v for k, v in made.provenance.items() if k != "help"},
+            "phases": control.phases(),
+        },
         created_at=clock.now(),
     )
 
     def record(session: Session) -> str:
-        results.record_build(session, row)
+        results.record_build(session, row, made.options)
         return (
             f"artifact {made.artifact[:12]}, {made.size_bytes / 1e6:.1f} MB "
             f"in {row.duration_seconds:.1f} s, {sandbox.name}"
@@ -123,6 +126,7 @@ def build(station: Station, held: Lease, control: Control) -> Record:
 class _Made:
     artifact: str
     size_bytes: int
+    options: Sequence[Option]
     provenance: dict[str, Any]
 
 
@@ -130,7 +134,8 @@ def _make(
     errand: Errand, subject: Subject, wanted: BuildPayload, sandbox: Sandbox, folder: Path
 ) -> _Made:
     source = folder / "source"
-    bring_source(errand, subject, source)
+    with of_source(subject.family):
+        bring_source(errand, subject, source)
     for name in ("work", "output"):
         (folder / name).mkdir()
     shop = _Workshop(
@@ -142,9 +147,12 @@ def _make(
     target = BuildTarget(wanted.target, wanted.via, wanted.cuda_arch, wanted.options)
     steps = subject.family.build(subject.revision, target, shop.places())
     for step in steps:
-        _run(errand, subject, shop, step, step.name)
+        _run(errand, subject, shop, step)
+    errand.control.report("store")
     digest = artifacts.store(folder / "output", errand.station.settings.artifacts)
     tree = cast(Path, artifacts.find(errand.station.settings.artifacts, digest))
+    errand.control.report(DESCRIBE)
+    said = _describe(errand, subject, sandbox, tree)
     provenance = {
         "source": subject.revision.source,
         "commit": subject.revision.commit,
@@ -154,10 +162,11 @@ def _make(
         "sandbox": sandbox.name,
         "tools": _tool_versions(),
         "machine": {k: v for k, v in machine_facts().items() if k != "load_average"},
-        "help": _describe(errand, subject, sandbox, tree),
+        "help": said,
     }
     artifacts.write_provenance(errand.station.settings.artifacts, digest, provenance)
-    return _Made(digest, artifacts.size_bytes(tree), provenance)
+    options = subject.family.read_options(said)
+    return _Made(digest, artifacts.size_bytes(tree), options, provenance)
 
 
 def _recipe_digest(steps: Sequence[Step]) -> str:
@@ -165,10 +174,11 @@ def _recipe_digest(steps: Sequence[Step]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _run(errand: Errand, subject: Subject, shop: _Workshop, step: Step, name: str) -> None:
-    control = errand.control
+def _run(errand: Errand, subject: Subject, shop: _Workshop, step: Step) -> None:
+    control, name = errand.control, step.name
     control.report(name)
     errand.say(f"{name}: {' '.join(step.argv)}"[:2000])
+    offset = errand.log.stat().st_size
 
     def tell(line: str) -> None:
         counted = COUNTED.match(line)
@@ -190,26 +200,7 @@ def _run(errand: Errand, subject: Subject, shop: _Workshop, step: Step, name: st
             on_line=tell,
         )
     except StepFailed as failure:
-        raise explained(failure, subject) from failure
-
-
-def explained(failure: StepFailed, subject: Subject) -> JobFailure:
-    """The failure with the cause its log names, where a rule of the family knows it."""
-    if failure.failure_class != "exit" or not failure.log.exists():
-        return failure
-    with failure.log.open("rb") as file:
-        file.seek(max(0, file.seek(0, 2) - LOG_TAIL_BYTES))
-        text = file.read().decode(errors="replace")
-    found = classify(text, subject.family.FAILURES)
-    if found is None:
-        return failure
-    return JobFailure(
-        f"{failure.detail}: {found.line[:300]}",
-        failure_class=found.rule.name,
-        blame=found.rule.blame,
-        phase=failure.phase,
-        advice=found.rule.advice,
-    )
+        raise explained(failure, subject.family, offset=offset) from failure
 
 
 def _describe(errand: Errand, subject: Subject, sandbox: Sandbox, tree: Path) -> str:
@@ -221,6 +212,8 @@ def _describe(errand: Errand, subject: Subject, sandbox: Sandbox, tree: Path) ->
         log=errand.log,
         marker=errand.marker,
     )
+    errand.log.touch(mode=0o600)
+    offset = errand.log.stat().st_size
     try:
         text = ask_help(
             subject.family,
@@ -230,7 +223,7 @@ def _describe(errand: Errand, subject: Subject, sandbox: Sandbox, tree: Path) ->
             mounts=interpreter_mounts(subject.family),
         )
     except StepFailed as failure:
-        raise explained(failure, subject) from failure
+        raise explained(failure, subject.family, offset=offset) from failure
     flags_in(subject.family, text)
     return text
 

@@ -5,7 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from jobs.dialect import asking, failures, helptext, logs, measuring, memory_log, settings
+from jobs.dialect import (
+    argument_source,
+    asking,
+    build_failures,
+    failures,
+    helptext,
+    logs,
+    measuring,
+    memory_log,
+    settings,
+)
 from jobs.engines.base import DRAFT, SPECULATIONS, BuildPlaces, Launch, intents, unsupported
 from jobs.model import BuildTarget, FailureRule, Flags, Revision, Step
 
@@ -15,6 +25,8 @@ read_log = logs.read_log
 read_memory = memory_log.read_memory
 read_settings = settings.read_settings
 read_help = helptext.read_help
+read_options = helptext.read_options
+read_source = argument_source.read_source
 
 FAMILY = "llama.cpp"
 VIA = "cmake"
@@ -22,6 +34,8 @@ RECIPE = 1
 FOREIGN_SOURCE = True
 LAUNCHER: str | None = None
 FAILURES: Sequence[FailureRule] = failures.FAILURES
+BUILD_FAILURES: Sequence[FailureRule] = build_failures.BUILDING
+OPTION_SOURCES: Sequence[str] = argument_source.SOURCES
 SPARSE_PATTERNS: Sequence[str] = (
     "/*",
     "!/models/",
