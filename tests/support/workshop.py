@@ -35,7 +35,7 @@ class Workshop:
 
     def ask(self, ref: str | None = None, *, engine: str = "tiny") -> Submitted:
         desk = Desk(self.station.settings, self.database)
-        return submit_build(desk, engine_name=engine, ref=ref, rig="cpu")
+        return submit_build(desk, engine_name=engine, ref=ref, target="cpu")
 
     def work(self) -> int:
         return serve(self.station, "build", {Kind.BUILD: build})
