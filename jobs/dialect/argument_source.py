@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
 from jobs.dialect.helptext import REMOVED, values_of
 from jobs.dialect.options import Option
@@ -62,7 +63,7 @@ def _plain(text: str) -> str:
 def _pieces(text: str) -> Iterator[str]:
     """The words of each definition, from its first brace to its end."""
     starts = [found.end() for found in _OPTION.finditer(text)][:MOST_OPTIONS]
-    for start, following in zip(starts, [*starts[1:], len(text)], strict=True):
+    for start, following in pairwise([*starts, len(text)]):
         piece = text[start : min(following, start + LONGEST_OPTION)]
         end = _END.search(piece)
         yield piece[: end.start()] if end else piece

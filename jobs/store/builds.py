@@ -154,18 +154,16 @@ def options_of(session: Session, build_id: int) -> tuple[Option, ...] | None:
     return from_stored(row.options) if row is not None else None
 
 
-def newest_of(
-    session: Session, engine_id: int, *, revision_id: int | None = None
-) -> KnownBuild | None:
-    """The newest finished build of an engine, of one of its revisions, whose options are known."""
+def newest_of(session: Session, engine_id: int, *, commit: str | None = None) -> KnownBuild | None:
+    """The newest finished build of an engine, or of one of its commits, whose options are known."""
     query = (
         select(BuildRow)
         .join(RevisionRow, col(RevisionRow.id) == BuildRow.revision_id)
         .join(BuildFlagsRow, col(BuildFlagsRow.build_id) == BuildRow.id)
         .where(RevisionRow.engine_id == engine_id)
     )
-    if revision_id is not None:
-        query = query.where(BuildRow.revision_id == revision_id)
+    if commit is not None:
+        query = query.where(RevisionRow.commit == commit)
     order = (col(RevisionRow.order_key).desc(), col(BuildRow.id).desc())
     row = session.exec(query.order_by(*order).limit(1)).first()
     return _known(session, row) if row is not None else None
