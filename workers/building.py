@@ -87,6 +87,7 @@ def build(station: Station, held: Lease, control: Control) -> Record:
     if known is not None and artifacts.find(station.settings.artifacts, known.artifact):
         return lambda _session: f"already built: artifact {known.artifact[:12]}"
     subject = read_subject(station, wanted.revision_id)
+    errand.check_approval(wanted.revision_id)
     sandbox = errand.sandbox_for(subject.engine_row)
     artifacts.check_free(station.settings.root, station.settings.min_free_bytes)
     started = time.monotonic()

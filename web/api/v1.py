@@ -12,6 +12,7 @@ from sqlalchemy import Engine
 
 from jobs import db
 from jobs.store import (
+    approvals,
     board,
     builds,
     chains,
@@ -100,6 +101,13 @@ def router(engine: Engine, site: Site) -> APIRouter:
             raise HTTPException(404, f"There is no build {build_id}.")
         told = {**plain.plain(found, site.clean), "options": plain.plain(options, site.clean)}
         return StrictJson(told)
+
+    @api.api_route("/approvals", methods=READ)
+    def all_approvals() -> Response:
+        with db.reading(engine) as session:
+            stand = approvals.approvals(session, db.database_now(session), everything=True)
+            told = {"waiting": approvals.waiting(session), "approvals": stand}
+        return StrictJson(plain.plain(told, site.clean))
 
     @api.api_route("/queue", methods=READ)
     def queue() -> Response:

@@ -71,7 +71,6 @@ def test_a_kind_without_a_default_asks_for_nothing_until_a_rule_does():
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"trust": Trust.APPROVE}, Why.TRUST),
         ({"trust": Trust.NEVER}, Why.TRUST),
         ({"retired": True}, Why.RETIRED),
         ({"drivable": False}, Why.FAMILY),
