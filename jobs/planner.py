@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -76,6 +76,12 @@ def build_identity(revision: Revision, target: BuildTarget) -> str:
         recipe.RECIPE,
         [[list(step.argv), dict(step.env)] for step in steps],
     )
+
+
+def source_identity(revision: Revision, target: BuildTarget, tree_sha256: str) -> str:
+    """Digest of the files that a build reads and of its steps, without the name of the commit."""
+    nameless = replace(revision, commit="0" * len(revision.commit))
+    return digest("source", build_identity(nameless, target), tree_sha256)
 
 
 def fetch_request(weights: Weights, *, lane: Lane, reason: str) -> JobRequest:

@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -33,6 +34,7 @@ from workers.flags import ask_help, flags_in
 from workers.host import machine_facts, tool_version
 from workers.plan import Place, interpreter_mounts
 from workers.proof import python_mounts
+from workers.same_source import made_before, source_identity, taken_over
 from workers.sandbox import Limits, Mount, Sandbox
 from workers.source import bring_source
 from workers.steps import StepFailed, run_step
@@ -82,20 +84,31 @@ def build(station: Station, held: Lease, control: Control) -> Record:
     """Make the artifact of one revision, unless the store already holds it."""
     wanted = BuildPayload.model_validate(held.payload)
     errand = Errand(station, held, control)
+    store = station.settings.artifacts
     with reading(station.database) as session:
         known = results.build_with_identity(session, wanted.build_identity)
-    if known is not None and artifacts.find(station.settings.artifacts, known.artifact):
-        return lambda _session: f"already built: artifact {known.artifact[:12]}"
+    if known is not None and artifacts.find(store, known.artifact):
+        if not known.lost or artifacts.is_whole(store, known.artifact):
+            return partial(_say_found, known.identity)
+        artifacts.discard(store, known.artifact)
     subject = read_subject(station, wanted.revision_id)
     errand.check_approval(wanted.revision_id)
     sandbox = errand.sandbox_for(subject.engine_row)
     artifacts.check_free(station.settings.root, station.settings.min_free_bytes)
+    target = BuildTarget(wanted.target, wanted.via, wanted.cuda_arch, wanted.options)
     started = time.monotonic()
     with (
         artifacts.disk_full_is_infrastructure(),
-        tempfile.TemporaryDirectory(prefix="build-", dir=station.settings.scratch) as folder,
+        tempfile.TemporaryDirectory(prefix="build-", dir=station.settings.scratch) as name,
     ):
-        made = _make(errand, subject, wanted, sandbox, Path(folder))
+        folder = Path(name)
+        with of_source(subject.family):
+            bring_source(errand, subject, folder / "source")
+        identity = source_identity(subject, target, folder / "source")
+        same = made_before(errand, subject, identity)
+        if same is not None:
+            return taken_over(errand, wanted, same, subject.revision)
+        made = _make(errand, subject, target, sandbox, folder)
     row = BuildRow(
         identity=wanted.build_identity,
         revision_id=wanted.revision_id,
@@ -103,6 +116,7 @@ def build(station: Station, held: Lease, control: Control) -> Record:
         target=wanted.target,
         artifact=made.artifact,
         recipe=made.provenance["recipe"],
+        source_tree=identity,
         size_bytes=made.size_bytes,
         duration_seconds=round(time.monotonic() - started, 3),
         sandbox=sandbox.name,
@@ -123,6 +137,11 @@ def build(station: Station, held: Lease, control: Control) -> Record:
     return record
 
 
+def _say_found(identity: str, session: Session) -> str:
+    found = results.find_again(session, identity)
+    return f"already built: artifact {found.artifact[:12]}, build {found.id}"
+
+
 @dataclass(frozen=True)
 class _Made:
     artifact: str
@@ -132,20 +151,16 @@ class _Made:
 
 
 def _make(
-    errand: Errand, subject: Subject, wanted: BuildPayload, sandbox: Sandbox, folder: Path
+    errand: Errand, subject: Subject, target: BuildTarget, sandbox: Sandbox, folder: Path
 ) -> _Made:
-    source = folder / "source"
-    with of_source(subject.family):
-        bring_source(errand, subject, source)
     for name in ("work", "output"):
         (folder / name).mkdir()
     shop = _Workshop(
-        source=Mount(source, "/build/source"),
+        source=Mount(folder / "source", "/build/source"),
         work=Mount(folder / "work", "/build/work", writable=True),
         output=Mount(folder / "output", "/build/output", writable=True),
         sandbox=sandbox,
     )
-    target = BuildTarget(wanted.target, wanted.via, wanted.cuda_arch, wanted.options)
     steps = subject.family.build(subject.revision, target, shop.places())
     for step in steps:
         _run(errand, subject, shop, step)

@@ -30,7 +30,7 @@ read_source = argument_source.read_source
 
 FAMILY = "llama.cpp"
 VIA = "cmake"
-RECIPE = 1
+RECIPE = 2
 FOREIGN_SOURCE = True
 LAUNCHER: str | None = None
 FAILURES: Sequence[FailureRule] = failures.FAILURES
@@ -38,6 +38,10 @@ BUILD_FAILURES: Sequence[FailureRule] = build_failures.BUILDING
 OPTION_SOURCES: Sequence[str] = argument_source.SOURCES
 SPARSE_PATTERNS: Sequence[str] = (
     "/*",
+    "!*.md",
+    "!/.github/",
+    "!/.devops/",
+    "!/ci/",
     "!/models/",
     "!/media/",
     "!/docs/",

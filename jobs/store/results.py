@@ -66,12 +66,34 @@ def record_build(
     return row
 
 
+def build_of_source(session: Session, engine_id: int, source_tree: str) -> BuildRow | None:
+    """The oldest build of this engine that was really made of exactly these files."""
+    query = (
+        select(BuildRow)
+        .join(RevisionRow, col(RevisionRow.id) == BuildRow.revision_id)
+        .where(
+            RevisionRow.engine_id == engine_id,
+            BuildRow.source_tree == source_tree,
+            col(BuildRow.lost).is_(False),
+        )
+    )
+    return session.exec(query.order_by(col(BuildRow.id)).limit(1)).first()
+
+
 def build_of_artifact(session: Session, revision_id: int, artifact: str) -> BuildRow | None:
     """A build of this revision whose artifact is exactly that."""
     query = select(BuildRow).where(
         BuildRow.revision_id == revision_id, BuildRow.artifact == artifact
     )
     return session.exec(query.order_by(col(BuildRow.id)).limit(1)).first()
+
+
+def find_again(session: Session, identity: str) -> BuildRow:
+    """The build of this identity, whose artifact was seen in the store: it is not lost."""
+    row = session.exec(select(BuildRow).where(BuildRow.identity == identity)).one()
+    row.lost = False
+    session.add(row)
+    return row
 
 
 def lose_build(session: Session, identity: str) -> None:

@@ -10,6 +10,8 @@ from jobs import db
 from jobs.build_tables import BuildFlagsRow
 from jobs.dialect.options import from_stored
 from jobs.model import State
+from jobs.store import results
+from workers import artifacts
 
 pytestmark = pytest.mark.needs("bwrap", "cmake", "g++", "git")
 
@@ -87,3 +89,67 @@ def test_a_build_whose_artifact_is_there_is_not_made(shop):
     shop.make()
     assert shop.ask().jobs == ()
     assert shop.ask().done == 1
+
+
+def test_a_push_that_touches_nothing_that_is_built_is_not_built(shop):
+    """Documents and tests are not even checked out: the artifact is that of the commit before."""
+    shop.make("main")
+    shop.repository.commit({"README.md": "more words", "tests/CMakeLists.txt": "other"})
+    shop.repository.push()
+    job = shop.make(shop.repository.git("rev-parse", "HEAD").strip())
+    first, second = shop.builds()
+    assert job.message.startswith("not built again: every file that it is built from")
+    assert [each["name"] for each in job.progress["phases"]] == ["fetch"]
+    assert (second.artifact, second.provenance["same_as"]) == (first.artifact, first.id)
+    assert second.provenance["commit"] != first.provenance["commit"]
+    with db.reading(shop.database) as session:
+        assert session.get_one(BuildFlagsRow, second.id).options
+
+
+def test_a_push_that_touches_the_source_is_built(shop):
+    """And a push that takes it back is the first build again."""
+    shop.make("main")
+    shop.repository.commit({"src/words.cpp": tiny_engine.WORDS.format(help="--other N\n")})
+    shop.repository.push()
+    shop.make(shop.repository.git("rev-parse", "HEAD").strip())
+    shop.repository.commit(tiny_engine.files())
+    shop.repository.push()
+    shop.make(shop.repository.git("rev-parse", "HEAD").strip())
+    first, second, third = shop.builds()
+    assert first.artifact != second.artifact
+    assert third.provenance["same_as"] == first.id
+
+
+def test_the_same_files_in_another_fork_are_built_there(shop, hub):
+    """What a stranger's compiler left behind is not taken over; the same commit is one build."""
+    shop.make("main")
+    other = hub.add("owner/other")
+    other.commit(tiny_engine.files(), message="another history")
+    other.push()
+    shop.rows(lambda rows: rows.engine(name="other", repo="owner/other"))
+    shop.make("main", engine="other")
+    first, second = shop.builds()
+    assert first.source_tree == second.source_tree
+    assert "same_as" not in second.provenance
+
+
+@pytest.mark.parametrize("state", ["gone", "damaged", "whole"])
+def test_an_artifact_that_is_lost_is_made_again(shop, state):
+    """An equal source is no artifact; one that is whole after all is not lost any more."""
+    shop.make("main")
+    [build] = shop.builds()
+    store = shop.station.settings.artifacts
+    if state == "gone":
+        artifacts.discard(store, build.artifact)
+    if state == "damaged":
+        server = artifacts.find(store, build.artifact) / "llama-server"
+        server.chmod(0o755)
+        server.write_text("#!/bin/sh\n")
+    with db.writing(shop.database) as session:
+        results.lose_build(session, build.identity)
+    job = shop.make("main")
+    assert job.message.startswith("already built" if state == "whole" else "artifact")
+    [again] = shop.builds()
+    assert (again.lost, again.artifact) == (False, build.artifact)
+    assert artifacts.is_whole(store, build.artifact)
+    assert shop.ask("main").jobs == ()
