@@ -29,7 +29,7 @@ def _fits(path: str, pattern: str) -> bool:
     if pattern == EVERYTHING:
         return True
     if pattern.startswith("*."):
-        return path.endswith(pattern[1:])
+        return any(part.endswith(pattern[1:]) for part in path.split("/"))
     if pattern.startswith("/") and pattern.endswith("/"):
         return path.startswith(pattern[1:])
     raise ValueError(f"not a form of pattern that recipes use: {pattern!r}")

@@ -28,6 +28,7 @@ class Why(StrEnum):
     DOES_NOT_FIT = "does not fit"
     TRIED = "tried already"
     BUILD_FAILED = "build failed"
+    NOT_NEEDED = "not needed"
     NEGATIVE = "negative"
     RULE = "rule"
     BUDGET = "over budget"

@@ -134,6 +134,16 @@ def with_identity(session: Session, identity: str) -> KnownBuild | None:
     return _known(session, row) if row is not None and not row.lost else None
 
 
+def why_there(session: Session, identity: str, engine: str) -> str:
+    """Why this build needs no job: it is there, perhaps for the same commit in another fork."""
+    known = with_identity(session, identity)
+    if known is None:
+        return "built already"
+    if known.engine != engine:
+        return f"built already: {known.engine} has the same commit, build {known.id}"
+    return f"built already: build {known.id}"
+
+
 def id_of_job(session: Session, job_id: int) -> int | None:
     """The number of the finished build that this job made."""
     return session.exec(select(BuildRow.id).where(BuildRow.job_id == job_id)).first()
