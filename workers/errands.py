@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -62,12 +63,13 @@ class Errand:
         """Names installation, job and attempt in the environment of every process started."""
         return f"{marker_prefix(self.station)}{self.held.marker}"
 
-    def sandbox_for(self, engine: EngineRow) -> Sandbox:
-        """The sandbox this engine's code may run in; raises where there is none."""
+    def sandbox_for(self, engine: EngineRow, *, devices: Sequence[str] = ()) -> Sandbox:
+        """The sandbox this engine's code may run in, with a card's devices; raises without one."""
         trust = Trust(engine.trust)
         if trust is Trust.PACKAGE and family(engine.family).FOREIGN_SOURCE:
             trust = Trust.AUTO
-        return choose(self.station.settings.sandbox, trust, cage_faults=cage_faults())
+        setting = self.station.settings.sandbox
+        return choose(setting, trust, cage_faults=cage_faults(), devices=devices)
 
     def check_approval(self, revision_id: int) -> None:
         """Raise where a person has to let this code in first: the word may have ended meanwhile."""

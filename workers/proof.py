@@ -47,8 +47,13 @@ def prove(sandbox: Sandbox) -> list[str]:
             return [_reason(failure, Path(folder) / "log")]
 
 
-def choose(setting: str, trust: Trust, *, cage_faults: Sequence[str]) -> Sandbox:
-    """The sandbox for code of this trust; `cage_faults` is what `prove(Bubblewrap())` said."""
+def choose(
+    setting: str, trust: Trust, *, cage_faults: Sequence[str], devices: Sequence[str] = ()
+) -> Sandbox:
+    """The sandbox for code of this trust; `cage_faults` is what `prove(Bubblewrap())` said.
+
+    `devices` are those of the card that the code may use.
+    """
     if setting not in SETTINGS:
         raise UsageError(
             f"FORKSCOUT_SANDBOX is {setting!r}", advice=f"Use one of {', '.join(SETTINGS)}."
@@ -66,7 +71,7 @@ def choose(setting: str, trust: Trust, *, cage_faults: Sequence[str]) -> Sandbox
             advice=f"Set FORKSCOUT_SANDBOX=auto. {INSTALL}",
         )
     if setting != "none" and not cage_faults:
-        return Bubblewrap()
+        return Bubblewrap(devices)
     if setting != "bubblewrap" and trust is Trust.PACKAGE:
         return Uncaged()
     raise _no_sandbox("; ".join(cage_faults), advice=f"{INSTALL}. Then start the worker again.")

@@ -15,7 +15,7 @@ from jobs.model import Kind, Lane, State
 from jobs.planner import JobRequest
 from jobs.store import approvals
 from jobs.store.durations import Durations
-from jobs.store.needs import dependents_of, open_needs, refresh_dependents
+from jobs.store.needs import dependents_of, open_needs, refresh_dependents, take_over
 from jobs.tables import BuildRow, JobNeedRow, JobRow, ResultRow, StoredWeightRow
 
 LIVE = [state.value for state in lifecycle.LIVE]
@@ -162,6 +162,7 @@ def _insert(
             )
         )
     session.flush()
+    take_over(session, job)
     return job
 
 
