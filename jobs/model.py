@@ -121,12 +121,21 @@ class Revision:
 
 @dataclass(frozen=True)
 class BuildTarget:
-    """What a build is for: the way it is made and the hardware it must run on."""
+    """What a build is for: the way it is made and the hardware it must run on.
+
+    `pins` are what a way is told beside that, by name: a release file with its tag and sha256, a
+    version of CUDA, an image by its digest.
+    """
 
     name: str
     via: str
     cuda_arch: str | None = None
     options: tuple[str, ...] = ()
+    pins: tuple[tuple[str, str], ...] = ()
+
+    def pin(self, name: str) -> str:
+        """What is pinned under that name; empty where nothing is."""
+        return dict(self.pins).get(name, "")
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,10 @@ def build_identity(revision: Revision, target: BuildTarget) -> str:
     return digest(
         revision.family,
         revision.commit,
-        [target.name, target.via, target.cuda_arch, list(target.options)],
+        [
+            *(target.name, target.via, target.cuda_arch, list(target.options)),
+            *([target.pins] if target.pins else []),
+        ],
         recipe.RECIPE,
         [[list(step.argv), dict(step.env)] for step in steps],
     )
@@ -108,6 +111,7 @@ def build_request(
         via=target.via,
         cuda_arch=target.cuda_arch,
         options=target.options,
+        pins=target.pins,
         build_identity=identity,
     )
     return JobRequest(

@@ -20,7 +20,7 @@ from jobs import clock
 from jobs.control import Control
 from jobs.db import reading
 from jobs.dialect.options import Option
-from jobs.engines.base import BuildPlaces
+from jobs.engines.base import BuildPlaces, unsupported
 from jobs.model import BuildTarget, Step
 from jobs.payloads import BuildPayload
 from jobs.station import Record, Station
@@ -40,6 +40,7 @@ from workers.sandbox import Limits, Mount, Sandbox
 from workers.source import bring_source
 from workers.steps import StepFailed, run_step
 
+DOCKER = "docker"
 BUILD_MEMORY_BYTES = 16 * 2**30
 MEMORY_PER_COMPILER = 3 * 2**30
 """What one compiler of an LLM engine's templates may need; more jobs get the build killed."""
@@ -96,7 +97,12 @@ def build(station: Station, held: Lease, control: Control) -> Record:
     errand.check_approval(wanted.revision_id)
     sandbox = errand.sandbox_for(subject.engine_row)
     artifacts.check_free(station.settings.root, station.settings.min_free_bytes)
-    target = BuildTarget(wanted.target, wanted.via, wanted.cuda_arch, wanted.options)
+    target = BuildTarget(wanted.target, wanted.via, wanted.cuda_arch, wanted.options, wanted.pins)
+    if target.via == DOCKER:
+        raise unsupported(
+            "a build by docker: this worker runs none yet",
+            advice="Use via cmake, or run the steps by hand: docs/builds.md shows them.",
+        )
     started = time.monotonic()
     with (
         artifacts.disk_full_is_infrastructure(),
@@ -104,7 +110,7 @@ def build(station: Station, held: Lease, control: Control) -> Record:
     ):
         folder = Path(name)
         with of_source(subject.family):
-            bring_source(errand, subject, folder / "source")
+            bring_source(errand, subject, target, folder / "source")
         identity = source_identity(subject, target, folder / "source")
         same = made_before(errand, subject, identity)
         if same is not None:

@@ -65,7 +65,8 @@ CAUSES = (
     rule(
         "tag_missing",
         r"No names found, cannot describe anything|No tags can describe"
-        r"|not a git repository \(or any",
+        r"|[Cc](?:ould not|annot) (?:determine|get|find|detect) (?:the |a )?(?:\w+ )?"
+        r"(?:version|tag|commit) (?:from|with|using|in) git",
         CONFIGURATION,
         "The source comes without its history: give the version by a build option.",
         phases=MAKING,

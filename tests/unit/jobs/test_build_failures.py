@@ -60,7 +60,7 @@ LINES = [
         "tag_missing",
         "configure",
         CONFIGURATION,
-        "fatal: not a git repository (or any of the parent directories): .git",
+        "  Could not determine the project version from git; fetch the tags",
     ),
     (
         "disk_full",
@@ -189,6 +189,22 @@ def test_source_that_a_compiler_quotes_is_no_message():
         "      |   ^~~~\n"
     )
     assert classify(text, BUILDING, phase="compile") is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "fatal: not a git repository (or any of the parent directories): .git",
+        "CMake Warning at common/CMakeLists.txt:33 (message):",
+        "  Git repository not found; to enable automatic generation of build info,",
+        "-- Could NOT find OpenSSL, try to set the path to OpenSSL root folder",
+        "-- Looking for pthread_create in pthreads - not found",
+        "[12/240] Building CXX object src/CMakeFiles/llama.dir/llama-error.cpp.o",
+    ],
+)
+def test_what_an_honest_build_says_is_no_failure(line):
+    """Each of them stands in the log of a build of a real fork that went well."""
+    assert classify(line, BUILDING, phase="configure") is None
 
 
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
