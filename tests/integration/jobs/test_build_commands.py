@@ -132,6 +132,18 @@ def test_nobody_is_kept_waiting_where_nobody_builds(shop):
     assert (told["job"]["id"], told["build"]) == (1, None)
 
 
+@pytest.mark.needs("git")
+def test_a_build_that_needs_a_word_says_so_and_ends(shop):
+    """The command does not wait for a person, and prints what that person has to type."""
+    values = {"name": "strange", "repo": "owner/tiny", "trust": "approve"}
+    shop.rows(lambda rows: rows.engine(**values))
+    shop.rows(lambda rows: rows.worker(name="w1", queue="build", beat_at=clock.now()))
+    told = run("build", "--engine", "strange")
+    assert "(blocked)" in told
+    sha = shop.repository.git("rev-parse", "HEAD").strip()
+    assert f"forkscout approve strange@{sha}" in told
+
+
 def test_wrong_words_are_refused(shop):
     """An engine that is missing or unknown, a target that nothing names, a build that is not."""
     assert "which engine?" in CliRunner().invoke(build_app("build"), ["build"]).output
