@@ -209,9 +209,15 @@ def show(
     for phase in found.phases:
         typer.echo(printable(phase_line(phase)))
     for step in found.steps:
-        typer.echo(printable(f"  $ {' '.join(step)}"))
+        typer.echo(printable(f"  $ {' '.join(map(_word, step))}"))
     if log.exists():
         typer.echo(f"`forkscout logs {found.job_id}` prints its log")
+
+
+def _word(word: str) -> str:
+    """One word of a command; a whole program would push everything else off the screen."""
+    lines = word.strip().count("\n") + 1
+    return word if lines == 1 else f"(a program of {lines} lines)"
 
 
 def _facts(found: KnownBuild) -> Iterator[tuple[str, str]]:
