@@ -83,9 +83,7 @@ def _stage(phase: str, found: Diagnosis | None, log_text: str) -> str:
     for pattern, stage in STAGES:
         if pattern.search(log_text):
             return stage
-    inside = found.rule.phase in (failure_rule.START, failure_rule.ARGUMENTS, failure_rule.BIND)
-    is_load = found.rule.phase.startswith(LOAD)
-    return found.rule.phase if inside or is_load else phase
+    return next((each for each in failure_rule.BOOTING if each in found.rule.phases), phase)
 
 
 def refusal(

@@ -13,8 +13,11 @@ from sqlalchemy.exc import DBAPIError
 
 from jobs import log
 from jobs.cli import (
+    approvals,
     bringing,
+    builds,
     failures,
+    flags,
     listing,
     negatives,
     plan,
@@ -44,6 +47,9 @@ def build_app(wanted: str = "") -> typer.Typer:
     ours = (
         run.app,
         work.app,
+        builds.app,
+        flags.app,
+        approvals.app,
         plan.app,
         listing.app,
         queues.app,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from jobs.model import Blame, FailureRule
 
@@ -10,7 +11,6 @@ ENGINE = Blame.ENGINE
 CONFIGURATION = Blame.CONFIGURATION
 INFRASTRUCTURE = Blame.INFRASTRUCTURE
 
-BUILD = "build"
 START = "start"
 ARGUMENTS = "arguments"
 BIND = "bind"
@@ -19,13 +19,19 @@ LOAD_TARGET = "load target"
 LOAD_DRAFTER = "load drafter"
 LOAD_PROJECTOR = "load projector"
 REQUEST = "request"
-PHASES = (
-    *(BUILD, START, ARGUMENTS, BIND),
-    *(LOAD, LOAD_TARGET, LOAD_DRAFTER, LOAD_PROJECTOR, REQUEST),
-)
+BOOTING = (START, ARGUMENTS, BIND, LOAD, LOAD_TARGET, LOAD_DRAFTER, LOAD_PROJECTOR)
+PHASES = (*BOOTING, REQUEST)
 """Where a server can be when it says such a line, in the order it gets there."""
 
 
-def rule(name: str, pattern: str, phase: str, blame: Blame, advice: str) -> FailureRule:
+def rule(
+    name: str,
+    pattern: str,
+    blame: Blame,
+    advice: str,
+    *,
+    phases: Sequence[str] = (),
+    general: bool = False,
+) -> FailureRule:
     """A failure class with the pattern that shows it; patterns are unanchored."""
-    return FailureRule(name, re.compile(pattern), blame, advice, phase)
+    return FailureRule(name, re.compile(pattern), blame, advice, frozenset(phases), general)

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from jobs.dialect import asking, failure_rule, failures, logs, measuring, memory_log, settings
+from jobs.dialect import (
+    asking,
+    build_failures,
+    failures,
+    logs,
+    measuring,
+    memory_log,
+    settings,
+)
+from jobs.dialect import failure_rule as at
+from jobs.dialect.failure_rule import rule
+from jobs.dialect.options import Option, flags_of
 from jobs.engines.base import SPECULATIONS, BuildPlaces, Launch, intents, unsupported
 from jobs.model import Blame, BuildTarget, FailureRule, Flags, Revision, Step
 
@@ -22,30 +33,31 @@ RECIPE = 1
 FOREIGN_SOURCE = False
 LAUNCHER: str | None = "xllamacpp_server.py"
 SPARSE_PATTERNS: Sequence[str] = ()
-FAILURES: Sequence[FailureRule] = (
-    FailureRule(
-        "no_setting",
-        re.compile(r"error: this release of xllamacpp has no "),
-        Blame.CONFIGURATION,
-        "Ask for what this release has, or bench another release.",
-        failure_rule.ARGUMENTS,
-    ),
-    FailureRule(
-        "wheel_import",
-        re.compile(r"^(?:ImportError|ModuleNotFoundError): "),
-        Blame.INFRASTRUCTURE,
-        "Build the release again; its wheel may not fit this interpreter or machine.",
-        failure_rule.START,
-    ),
-    FailureRule(
-        "wheel_missing",
-        re.compile(r"No matching distribution found for |not a supported wheel on this platform"),
-        Blame.INFRASTRUCTURE,
-        "Use a Python version for which this release has a wheel.",
-        failure_rule.BUILD,
-    ),
-    *failures.FAILURES,
+OPTION_SOURCES: Sequence[str] = ()
+ENVIRONMENT, INSTALL, TIDYING = STEPS = ("environment", "install", "tidy")
+NO_SETTING = rule(
+    "no_setting",
+    r"error: this release of xllamacpp has no ",
+    Blame.CONFIGURATION,
+    "Ask for what this release has, or bench another release.",
+    phases=(at.ARGUMENTS,),
 )
+WHEEL_IMPORT = rule(
+    "wheel_import",
+    r"^(?:ImportError|ModuleNotFoundError): ",
+    Blame.INFRASTRUCTURE,
+    "Build the release again; its wheel may not fit this interpreter or machine.",
+    phases=(at.START, *STEPS),
+)
+WHEEL_MISSING = rule(
+    "wheel_missing",
+    r"No matching distribution found for |not a supported wheel on this platform",
+    Blame.INFRASTRUCTURE,
+    "Use a Python version for which this release has a wheel.",
+    phases=(INSTALL,),
+)
+FAILURES: Sequence[FailureRule] = (NO_SETTING, WHEEL_IMPORT, *failures.FAILURES)
+BUILD_FAILURES: Sequence[FailureRule] = (WHEEL_IMPORT, WHEEL_MISSING, *build_failures.BUILDING)
 VERSION = re.compile(r"[0-9][A-Za-z0-9.+!_-]*")
 SETTING = re.compile(r"setting ([A-Za-z]\w*) (\w+)((?: \w+)*)")
 LONGEST_HELP = 1_000_000
@@ -88,15 +100,15 @@ def build(revision: Revision, target: BuildTarget, places: BuildPlaces) -> Seque
     )
     return (
         Step(
-            "environment",
+            ENVIRONMENT,
             (
                 *(places.python, "-I", "-B", "-m", "venv"),
                 *("--copies", "--without-pip", places.output),
             ),
             timeout_seconds=120,
         ),
-        Step("install", install, env={"PIP_CONFIG_FILE": "/dev/null"}, timeout_seconds=600),
-        Step("tidy", (places.python, "-I", "-B", "-c", TIDY, places.output), timeout_seconds=60),
+        Step(INSTALL, install, env={"PIP_CONFIG_FILE": "/dev/null"}, timeout_seconds=600),
+        Step(TIDYING, (places.python, "-I", "-B", "-c", TIDY, places.output), timeout_seconds=60),
     )
 
 
@@ -105,19 +117,25 @@ def describe(*, artifact: str, launcher: str = "") -> Step:
     return Step("describe", _command(artifact, launcher, {"describe": True}), timeout_seconds=60)
 
 
-def read_help(text: str) -> Flags:
-    """Settings as names; the words of an enumeration as choices, cache types in lower case."""
-    names: set[str] = set()
-    choices: dict[str, tuple[str, ...]] = {}
+def read_options(text: str) -> tuple[Option, ...]:
+    """Settings with their type; words of an enumeration as values, cache types in lower case."""
+    found: list[Option] = []
     for line in text[:LONGEST_HELP].splitlines():
         match = SETTING.fullmatch(line.strip())
-        if not match:
-            continue
-        names.add(match[1])
-        words = tuple(word.removeprefix(KV_TYPE_PREFIX).lower() for word in match[3].split())
-        if words:
-            choices[match[1]] = words
-    return Flags(frozenset(names), choices)
+        if match:
+            words = tuple(word.removeprefix(KV_TYPE_PREFIX).lower() for word in match[3].split())
+            found.append(Option((match[1],), hint=match[2], values=words, section="settings"))
+    return tuple(found)
+
+
+def read_source(texts: Mapping[str, str]) -> tuple[Option, ...]:  # noqa: ARG001
+    """Nothing: a wheel has no source that is looked at."""
+    return ()
+
+
+def read_help(text: str) -> Flags:
+    """Settings as names; the words of an enumeration as choices."""
+    return flags_of(read_options(text))
 
 
 def launch(launch: Launch, flags: Flags) -> Step:
