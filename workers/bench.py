@@ -87,7 +87,7 @@ def run_boot(
             limits=place.limits,
             marker=place.marker,
         )
-        usage = Usage(running.pid)
+        usage = Usage(running.first)
         watch = CardWatch(place.card, usage.pids) if place.card else None
         client = EngineClient(folder / SOCKET_NAME)
         server = Server(running, client, usage, alias, offset)

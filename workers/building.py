@@ -6,7 +6,6 @@ import hashlib
 import re
 import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from jobs.station import Record, Station
 from jobs.store import results
 from jobs.store.leases import Lease
 from jobs.tables import BuildRow
+from jobs.trees import scratch
 from workers import artifacts
 from workers.errands import ARTIFACT_PLACE, Errand, Subject, read_subject
 from workers.flags import ask_help, flags_in
@@ -92,9 +92,9 @@ def build(station: Station, held: Lease, control: Control) -> Record:
     started = time.monotonic()
     with (
         artifacts.disk_full_is_infrastructure(),
-        tempfile.TemporaryDirectory(prefix="build-", dir=station.settings.scratch) as folder,
+        scratch("build-", station.settings.scratch) as folder,
     ):
-        made = _make(errand, subject, wanted, sandbox, Path(folder))
+        made = _make(errand, subject, wanted, sandbox, folder)
     row = BuildRow(
         identity=wanted.build_identity,
         revision_id=wanted.revision_id,

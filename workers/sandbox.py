@@ -41,7 +41,8 @@ class Mount:
 class Limits:
     """What one step may use. Memory and processes count over the whole tree, files one by one.
 
-    The tree is ended when the disk of a writable mount has less than `min_free_bytes` left.
+    Threads count as processes. `disk_bytes` and `disk_entries` are what the step may add to its
+    writable mounts; the tree is ended as well when less than `min_free_bytes` is left there.
     """
 
     memory_bytes: int | None = None
@@ -52,6 +53,20 @@ class Limits:
     open_files: int = 8192
     cpu_seconds: int | None = None
     min_free_bytes: int = 0
+    disk_bytes: int = 64 * 2**30
+    disk_entries: int = 2_000_000
+
+
+@dataclass(frozen=True)
+class Enforced:
+    """How memory and processes of a caged step are bounded, and what is missing for it.
+
+    With a fault no foreign code runs; a note is only said.
+    """
+
+    by: str
+    faults: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class Sandbox(Protocol):
@@ -65,6 +80,9 @@ class Sandbox(Protocol):
 
     def path(self, mount: Mount) -> str:
         """Where a started step finds this mount."""
+
+    def enforced(self) -> Enforced:
+        """Which limits hold here, and by what."""
 
     def start(
         self, step: Step, mounts: Sequence[Mount], *, log: Path, limits: Limits, marker: str
