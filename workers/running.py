@@ -74,7 +74,14 @@ class Running:
             ) from error
         finally:
             os.close(writer)
-        self._tree = tree(self._process.pid)
+        try:
+            self._tree = tree(self._process.pid)
+        except BaseException:
+            os.close(reader)
+            os.close(self._log_fd)
+            self._process.kill()
+            self._process.wait()
+            raise
         self._pump = threading.Thread(target=self._copy_output, args=(reader,), daemon=True)
         self._pump.start()
 
