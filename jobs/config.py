@@ -54,8 +54,13 @@ class Settings(BaseSettings):
     rig: str = Field(
         "cpu", pattern=rf"^{RIG_NAME.pattern}$", description="name of this machine's rig"
     )
-    sandbox: Literal["auto", "bubblewrap", "none"] = Field(
-        "auto", description="auto, bubblewrap, or none (packages only)"
+    sandbox: Literal["auto", "bubblewrap", "docker", "none"] = Field(
+        "auto", description="auto, bubblewrap, docker, or none (packages only)"
+    )
+    docker_host: str = Field(
+        "",
+        pattern=r"^(unix:///[A-Za-z0-9/._-]+)?$",
+        description="unix socket of the container engine; empty means the usual one",
     )
     heartbeat_seconds: float = Field(
         15.0, gt=0, description="how often a running job says it lives"
