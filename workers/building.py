@@ -26,7 +26,7 @@ from jobs.store import results
 from jobs.store.leases import Lease
 from jobs.tables import BuildRow
 from jobs.trees import scratch
-from workers import artifacts
+from workers import artifacts, programs
 from workers.errands import ARTIFACT_PLACE, Errand, Subject, read_subject
 from workers.flags import ask_help, flags_in
 from workers.host import machine_facts, tool_version
@@ -143,6 +143,8 @@ def _make(
     steps = subject.family.build(subject.revision, target, shop.places())
     for step in steps:
         _run(errand, subject, shop, step, step.name)
+    if subject.family.FOREIGN_SOURCE:
+        programs.check(folder / "output")
     digest = artifacts.store(folder / "output", errand.station.settings.artifacts)
     tree = cast(Path, artifacts.find(errand.station.settings.artifacts, digest))
     provenance = {
