@@ -72,7 +72,7 @@ class Bubblewrap:
         with _words(options) as words, group_for(limits) as group:
             argv = [
                 *(self._program, "--args", str(words), "--"),
-                *limited(step.argv, limits, caged=True),
+                *limited(step.argv, limits, caged=True, group=group),
             ]
             return Running(
                 mortal(group.entered_by(argv) if group else argv),

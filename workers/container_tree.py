@@ -50,7 +50,7 @@ class ContainerTree:
         return found.pid if found else self._tool_pid
 
     def members(self) -> list[psutil.Process]:
-        tops = [psutil.Process(pid) for pid in (self._tool_pid,) if psutil.pid_exists(pid)]
+        tops = processes.living([self._tool_pid])
         if (first := self._find_first()) is not None and first.is_running():
             tops.append(first)
         return list({p.pid: p for top in tops for p in processes.below(top.pid)}.values())

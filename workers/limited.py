@@ -83,18 +83,22 @@ def enforced_here() -> Enforced:
     return enforced(groups_here(), uid=os.getuid(), kernel=kernel())
 
 
-def limited(argv: Sequence[str], limits: Limits, *, caged: bool) -> list[str]:
-    """`argv` behind `prlimit`. Memory is RLIMIT_DATA: mapped weights and reserves are free."""
+def limited(argv: Sequence[str], limits: Limits, *, caged: bool, group: Group | None) -> list[str]:
+    """`argv` behind `prlimit`, which leaves to the group what that bounds.
+
+    Without a group memory is RLIMIT_DATA of each process: mapped weights and reserves are free.
+    """
     options = [
         "--core=0",
         f"--fsize={_at_most(resource.RLIMIT_FSIZE, limits.file_bytes)}",
         f"--nofile={_at_most(resource.RLIMIT_NOFILE, limits.open_files)}",
     ]
-    if limits.memory_bytes is not None:
+    if limits.memory_bytes is not None and group is None:
         options.append(f"--data={_at_most(resource.RLIMIT_DATA, limits.memory_bytes)}")
     if limits.cpu_seconds is not None:
         options.append(f"--cpu={_at_most(resource.RLIMIT_CPU, limits.cpu_seconds)}")
-    if caged and os.getuid() != 0 and kernel() >= PROCESS_COUNT_PER_CAGE:
+    counts = caged and os.getuid() != 0 and kernel() >= PROCESS_COUNT_PER_CAGE
+    if group is None and counts:
         options.append(f"--nproc={_at_most(resource.RLIMIT_NPROC, limits.processes)}")
     return [program("prlimit"), *options, "--", *argv]
 

@@ -29,8 +29,8 @@ class Uncaged:
     ) -> Running:
         marker = unique_marker(marker)
         home = next((str(mount.host) for mount in mounts if mount.writable), "/nonexistent")
-        argv = limited(step.argv, limits, caged=False)
         with group_for(limits) as group:
+            argv = limited(step.argv, limits, caged=False, group=group)
             return Running(
                 mortal(group.entered_by(argv) if group else argv),
                 env=step_environment(step, marker, home=home),

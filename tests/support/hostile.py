@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import secrets
 import socket
@@ -18,7 +20,7 @@ from jobs.engines.base import classify
 from jobs.errors import JobFailure
 from jobs.model import Step
 from jobs.trees import remove
-from workers import artifacts, processes, programs
+from workers import artifacts, programs
 from workers.sandbox import Limits, Mount, Sandbox
 
 WON = "the attack won"
@@ -197,7 +199,7 @@ held = []
 while True: held.append(bytearray(8 << 20))
 """,
         "memory_limit",
-        "exit",
+        "exit",  # without control groups
     ),
     _python(
         "ignores SIGTERM",
@@ -219,7 +221,7 @@ if os.fork() == 0:
     if os.fork() == 0:
         os.environ.clear()
         for fd in (0, 1, 2): os.close(fd)
-        os.execve('/bin/sleep', ['sleep', '3600'], {})
+        os.execve('/bin/sleep', [aim['token'], '3600'], {})
     os._exit(0)
 time.sleep(0.3)
 """,
@@ -373,8 +375,6 @@ def targets(folder: Path) -> Iterator[dict[str, object]]:
 
 def meet(hostile: Hostile, sandbox: Sandbox, folder: Path) -> Outcome:
     """Run one attack as a build would: the step, then what is kept of it; all of it is cleared."""
-    import json
-
     place = Place(sandbox, folder)
     source = folder / "source"
     source.mkdir()
@@ -408,24 +408,22 @@ def meet(hostile: Hostile, sandbox: Sandbox, folder: Path) -> Outcome:
         if found:
             outcome.failure_class, outcome.advice = found.rule.name, found.rule.advice
     remove(place.mount.host)
-    outcome.left = [*_leftovers(place), *(_mounts(folder) - mounts_before)]
+    outcome.left = [*_leftovers(place, str(aim["token"])), *(_mounts(folder) - mounts_before)]
     return outcome
 
 
-def _leftovers(place: Place) -> Iterator[str]:
+def _leftovers(place: Place, token: str) -> Iterator[str]:
     """Whatever is still there of the step: processes, groups, files outside its folder."""
-    sleeping = [p.pid for p in processes.living(_pids()) if p.cmdline()[:2] == ["sleep", "3600"]]
-    yield from (f"process {pid}" for pid in sleeping)
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if token.encode() in path.read_bytes():
+                yield f"process {path.parent.name}"
     outside = place.log.parent / "outside"
     yield from (f"file {path}" for path in outside.iterdir())
     if place.mount.host.exists():
         yield "the folder of the build"
     for root in ("/sys/fs/cgroup", "/sys/fs/cgroup/pids", "/sys/fs/cgroup/memory"):
         yield from (str(path) for path in Path(root).glob(f"forkscout.{os.getpid()}.*"))
-
-
-def _pids() -> Iterator[int]:
-    yield from (int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal())
 
 
 def _mounts(folder: Path) -> set[str]:
