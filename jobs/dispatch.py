@@ -111,7 +111,7 @@ def plan_event(
     """Decide about an event for each engine that it is planned for, queue what it asks for."""
     row.planned = True
     session.add(row)
-    again = moves.moved_by(session, row, world.now)
+    again = moves.moved_by(session, row, world.now, budget_hours=budget_hours)
     if not is_about(world.rules, row.kind):
         return [Planned(row, Plan(), tuple(again))]
     world = replace(world, retests=frozenset(job.identity for job in again))

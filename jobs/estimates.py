@@ -11,8 +11,8 @@ from typing import Any
 from jobs.model import Kind
 
 LIKE = {
-    Kind.BENCH: ("scenario", "context_tokens", "runs", "boots", "model_file_id"),
-    Kind.CONFIRM: ("scenario", "context_tokens", "runs", "boots", "model_file_id"),
+    Kind.BENCH: ("scenario", "context_tokens", "runs", "boots", "model_file_id", "stack"),
+    Kind.CONFIRM: ("scenario", "context_tokens", "runs", "boots", "model_file_id", "stack"),
     Kind.BUILD: ("target", "via"),
     Kind.FETCH_MODEL: ("model_file_id",),
 }

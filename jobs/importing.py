@@ -11,12 +11,12 @@ from typing import Any, cast
 
 from sqlmodel import Session, col, select
 
-from jobs import compare, import_rows, planner
+from jobs import compare, import_rows, negatives, planner
 from jobs.errors import UsageError
 from jobs.imported import MOST_BYTES, Document, Series, read, series
 from jobs.model import Kind, Lane, State, Validity
 from jobs.payloads import BenchPayload
-from jobs.store import results, work
+from jobs.store import births, results, work
 from jobs.store.judging import judged
 from jobs.summing import gravest, summary, usable_runs
 from jobs.tables import BuildRow, EngineRow, JobRow, ModelFileRow, ResultRow, RevisionRow, RigRow
@@ -40,8 +40,22 @@ class Stored:
 class _Rows:
     engine: EngineRow
     revision: RevisionRow
-    model: ModelFileRow
+    models: Mapping[str, ModelFileRow]
     rig: RigRow
+
+    @property
+    def model(self) -> ModelFileRow:
+        """What was measured; a drafter and a projector stand beside it."""
+        return self.models["target"]
+
+    @property
+    def beside(self) -> dict[str, Any]:
+        """What a payload says of them."""
+        found: dict[str, Any] = {}
+        for role, word in (("drafter", "drafter"), ("mmproj", "projector")):
+            if (row := self.models.get(role)) is not None:
+                found |= {f"{word}_file_id": row.id, f"{word}_sha256": row.sha256}
+        return found
 
 
 def load(path: Path) -> tuple[Document, str]:
@@ -57,9 +71,18 @@ def load(path: Path) -> tuple[Document, str]:
 
 
 def store(
-    session: Session, document: Document, *, file_sha256: str, rig: str, now: datetime
+    session: Session,
+    document: Document,
+    *,
+    file_sha256: str,
+    rig: str,
+    now: datetime,
+    days: float = negatives.DEFAULT_DAYS,
 ) -> list[Stored]:
     """Every series of the file as a result; what was stored before stays as it is.
+
+    What does not work, or works again, is known as after a job of our own; `days` is how long a
+    first negative stands.
 
     Raises UsageError where the file contradicts itself or what we know of engine, model or rig;
     then nothing of it may be committed.
@@ -70,10 +93,10 @@ def store(
     work.take_turn(session)
     rows = _Rows(
         *import_rows.engine(session, document, now),
-        import_rows.model(session, document.models["target"], now),
+        {role: import_rows.model(session, told, now) for role, told in document.models.items()},
         import_rows.rig(session, document, rig, now),
     )
-    stored = [_one(session, document, rows, each, file_sha256, now) for each in found]
+    stored = [_one(session, document, rows, each, file_sha256, now, days) for each in found]
     if any(each.is_new for each in stored):
         request = planner.publish_request(lane=Lane.FRESH, reason=f"import {file_sha256[:12]}")
         work.enqueue(session, [request], now)
@@ -81,7 +104,13 @@ def store(
 
 
 def _one(
-    session: Session, told: Document, rows: _Rows, one: Series, file_sha256: str, now: datetime
+    session: Session,
+    told: Document,
+    rows: _Rows,
+    one: Series,
+    file_sha256: str,
+    now: datetime,
+    days: float,
 ) -> Stored:
     identity = _identity(told, rows, one)
     before = _imported_before(session, identity)
@@ -100,6 +129,7 @@ def _one(
         intent=one.asked.intent,
         flags=tuple(one.asked.flags),
         env=one.asked.env,
+        **rows.beside,
     )
     job = _job(session, identity, payload, one, now)
     build = _build(session, told, rows, payload, job, now)
@@ -146,6 +176,8 @@ def _one(
     verdict = judged(session, row, rows.revision, runs, standing=stands, history=history, now=now)
     job.message = verdict.sentence
     session.add(job)
+    session.flush()
+    births.job_ended(session, cast(int, job.id), now, days=days)
     return Stored(
         cast(int, row.id), one.scenario.key, payload.context_tokens, verdict.sentence, True
     )
@@ -160,6 +192,7 @@ def _identity(told: Document, rows: _Rows, one: Series) -> str:
         asdict(one.scenario),
         one.asked.model_dump(mode="json"),
         [asdict(boot) for boot in one.boots],
+        *([rows.beside] if rows.beside else []),
     )
 
 

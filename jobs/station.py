@@ -19,7 +19,7 @@ from celery import Celery
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from jobs import hearing, queue
+from jobs import hearing, leasing, queue
 from jobs.config import Settings
 from jobs.control import Control
 from jobs.db import database_now, insist, reading, writing
@@ -128,16 +128,9 @@ def _serve_one(
     ) as free:
         if not free or (alone and not _may_bench(station, check)):
             return False
-        with writing(station.database) as session:
-            if fleet.is_draining(session, station.name):
-                return False
-            held = leases.lease(
-                session,
-                queue_name,
-                station.name,
-                database_now(session),
-                share=station.settings.source_share,
-            )
+        held = leasing.take(
+            station.database, queue_name, station.name, share=station.settings.source_share
+        )
         if held is None:
             return False
         with structlog.contextvars.bound_contextvars(job_id=held.job_id, fence=held.fence):

@@ -30,6 +30,7 @@ def keep_line(station: Station) -> None:
 def keep_negatives(station: Station) -> None:
     """Ask again what expired, or whose rig, flags or engine moved."""
     with writing(station.database) as session:
-        jobs = retests.look(session, database_now(session))
+        hours = station.settings.budget_hours_per_day
+        jobs = retests.look(session, database_now(session), budget_hours=hours)
     if jobs:
         log.info("tried again what did not work", jobs=[job.id for job in jobs])

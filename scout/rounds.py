@@ -127,11 +127,12 @@ def _look_at_git(
 def candidates_round(station: Station) -> CandidateRound | None:
     """Look at forks that somebody pushed to; None where another round is at it."""
     settings = station.settings
-    slot = fleet.slot_of(clock.now(), minutes=CANDIDATES_MINUTES)
     if not settings.github_minutes or not candidates_due(station.database, clock.now()):
         return None
     with writing(station.database) as session:
-        if not fleet.take_slot(session, CANDIDATES, slot, clock.now()):
+        now = database_now(session)
+        slot = fleet.slot_of(now, minutes=CANDIDATES_MINUTES)
+        if not fleet.take_slot(session, CANDIDATES, slot, now):
             return None
     found = look_at_candidates(
         station.database,
@@ -159,7 +160,7 @@ def candidates_round(station: Station) -> CandidateRound | None:
 def watch_round(station: Station, schedule: str, slot: datetime) -> None:
     """One slot of a schedule, once, its outcome on record."""
     with writing(station.database) as session:
-        if not fleet.take_slot(session, schedule, slot, clock.now()):
+        if not fleet.take_slot(session, schedule, slot, database_now(session)):
             return
         if schedule != SCHEDULE:
             _count_as_regular(session, station.settings)
@@ -181,7 +182,7 @@ def watch_round(station: Station, schedule: str, slot: datetime) -> None:
 
 def _count_as_regular(session: Session, settings: Settings) -> None:
     """A look by hand stands for the regular one of this slot."""
-    now = clock.now()
+    now = database_now(session)
     regular = fleet.slot_of(now, minutes=settings.scout_minutes)
     fleet.take_slot(session, SCHEDULE, regular, now)
 

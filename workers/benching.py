@@ -27,10 +27,12 @@ from jobs.summing import gravest, summary, usable_runs
 from jobs.tables import BuildRow, ModelFileRow
 from workers import artifacts
 from workers.bench import run_boot
+from workers.card_code import card_for
 from workers.card_memory import card_memory
 from workers.errands import ARTIFACT_PLACE, Errand, Subject, model_file, read_subject
 from workers.flags import flags_in
-from workers.headers import HeaderRead, is_unread, read_local
+from workers.gpu import ALL_LAYERS, Card, closing_card
+from workers.headers import HeaderRead, is_twin, is_unread, read_local
 from workers.host import environment_of, fingerprint, machine_facts
 from workers.plan import Place, Plan, interpreter_mounts, launcher_of, weight_mounts
 from workers.quiet import disturbance, marked, wait_for_quiet
@@ -56,6 +58,7 @@ class Bench:
     model: ModelFileRow
     others: dict[str, ModelFileRow]
     weights: tuple[Path, ...]
+    card: Card | None
     sandbox: Sandbox
     plan: Plan
     header: HeaderRead | None
@@ -78,9 +81,10 @@ def measured(errand: Errand, wanted: BenchPayload) -> tuple[Bench, list[Boot], d
         runtime=station.settings.runtime,
         log=errand.log,
         marker=errand.marker,
-        card_memory=card_memory(),
+        card=prepared.card,
+        card_memory=prepared.card.held_by if prepared.card else card_memory(),
     )
-    with being_read(prepared.weights):
+    with being_read(prepared.weights), closing_card(prepared.card):
         boots = _undisturbed(errand, prepared.plan, place)
     return prepared, boots, facts
 
@@ -118,13 +122,16 @@ def _prepare(errand: Errand, wanted: BenchPayload) -> Bench:
         build = results.build_with_identity(session, wanted.build_identity)
     control.report("check artifact")
     tree, flags = _artifact(station, build, wanted, subject)
+    card = card_for(tree)
     control.report("check weights")
     weights = errand.weights(model)
     header = read_local(weights, check=control.check) if is_unread(model) else None
+    twin = is_twin(weights[0], check=control.check)
     target, *further = weight_mounts(weights)
     firsts: dict[str, Mount] = {}
     for role, row in others.items():
         files = errand.weights(row)
+        twin = twin or is_twin(files[0], check=control.check)
         firsts[role], *more = weight_mounts(files, role)
         weights, further = (*weights, *files), [*further, *more]
     plan = Plan(
@@ -144,8 +151,10 @@ def _prepare(errand: Errand, wanted: BenchPayload) -> Bench:
         env=wanted.env,
         drafter=firsts.get("drafter"),
         projector=firsts.get("projector"),
+        is_twin=twin,
+        gpu_layers=ALL_LAYERS if card else 0,
     )
-    sandbox = errand.sandbox_for(subject.engine_row)
+    sandbox = errand.sandbox_for(subject.engine_row, devices=card.devices() if card else ())
     return Bench(
         wanted,
         subject,
@@ -154,6 +163,7 @@ def _prepare(errand: Errand, wanted: BenchPayload) -> Bench:
         model,
         others,
         weights,
+        card,
         sandbox,
         plan,
         header,
@@ -220,6 +230,7 @@ def _record(
         payload=wanted,
         target=bench.build.target,
     )
+    worth = Validity.TWIN if bench.plan.is_twin else Validity.OK
     runs = usable_runs(boots)
     stands = compare.standing(
         runs,
@@ -243,7 +254,7 @@ def _record(
         sandbox=bench.sandbox.name,
         validity=stands.validity,
         validity_reason=stands.reason,
-        summary=summary(boots, runs),
+        summary=summary(boots, usable_runs(boots, worth=worth), worth=worth),
         boots=boots,
         command=_command(bench, boots),
         environment={**facts, "forkscout": version("forkscout"), "sandbox": bench.sandbox.name},

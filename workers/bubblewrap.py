@@ -41,13 +41,22 @@ HARMLESS = (
 
 
 class Bubblewrap:
-    """Runs steps in fresh namespaces as a user without rights. It fails, it never falls back."""
+    """Runs steps in fresh namespaces as a user without rights. It fails, it never falls back.
+
+    Of the host's devices it shows `devices`, those of one card, and no other.
+    """
 
     name = "bubblewrap"
     caged = True
 
+    def __init__(self, devices: Sequence[str] = ()) -> None:
+        self._devices = tuple(devices)
+
     def path(self, mount: Mount) -> str:
         return mount.inside
+
+    def showing(self, devices: Sequence[str]) -> Bubblewrap:
+        return Bubblewrap(devices)
 
     def enforced(self) -> Enforced:
         return enforced_here()
@@ -62,6 +71,7 @@ class Bubblewrap:
             *_system(),
             *self._memory_folder("/dev/shm", SHARED_MEMORY_BYTES),  # noqa: S108
             *self._memory_folder(CAGE_HOME, limits.tmp_bytes),
+            *(word for path in self._devices for word in ("--dev-bind", path, path)),
             *_bound(mounts),
             *("--remount-ro", "/dev", "--remount-ro", "/"),
             "--clearenv",

@@ -27,6 +27,7 @@ from jobs.store.leases import Lease
 from jobs.tables import BuildRow
 from jobs.trees import scratch
 from workers import artifacts, programs
+from workers.card_code import archs_of
 from workers.errands import ARTIFACT_PLACE, Errand, Subject, read_subject
 from workers.flags import ask_help, flags_in
 from workers.host import machine_facts, tool_version
@@ -156,6 +157,7 @@ def _make(
         "sandbox": sandbox.name,
         "tools": _tool_versions(),
         "machine": {k: v for k, v in machine_facts().items() if k != "load_average"},
+        "cuda_archs": str(archs_of(tree)),
         "help": _describe(errand, subject, sandbox, tree),
     }
     artifacts.write_provenance(errand.station.settings.artifacts, digest, provenance)

@@ -64,8 +64,11 @@ def find_cage(
     return Cage(Uncaged(), tuple(faults) or ("FORKSCOUT_SANDBOX is none",))
 
 
-def choose(setting: str, trust: Trust, *, cage: Cage) -> Sandbox:
-    """The sandbox for code of this trust; raises `JobFailure` where there is none for it."""
+def choose(setting: str, trust: Trust, *, cage: Cage, devices: Sequence[str] = ()) -> Sandbox:
+    """The sandbox for code of this trust; raises `JobFailure` where there is none for it.
+
+    `devices` are those of the card that the code may use.
+    """
     if trust is Trust.NEVER:
         raise JobFailure(
             "this engine is not trusted to run at all",
@@ -79,7 +82,7 @@ def choose(setting: str, trust: Trust, *, cage: Cage) -> Sandbox:
             advice=f"Set FORKSCOUT_SANDBOX=auto. {INSTALL}",
         )
     if setting != "none" and not cage.faults:
-        return cage.sandbox
+        return cage.sandbox.showing(devices)
     if setting in ("auto", "none") and trust is Trust.PACKAGE:
         return Uncaged()
     raise _no_sandbox(

@@ -35,16 +35,24 @@ IMAGE = "forkscout-cage"
 
 
 class Docker:
-    """Runs steps in containers. It fails where the engine does, it never falls back."""
+    """Runs steps in containers. It fails where the engine does, it never falls back.
+
+    Of the host's devices it shows `devices`, those of one card, and no other.
+    """
 
     name = "docker"
     caged = True
 
-    def __init__(self, host: str = "") -> None:
+    def __init__(self, host: str = "", devices: Sequence[str] = ()) -> None:
+        self._host = host
+        self._devices = tuple(devices)
         self._tool = EngineTool(host)
 
     def path(self, mount: Mount) -> str:
         return mount.inside
+
+    def showing(self, devices: Sequence[str]) -> Docker:
+        return Docker(self._host, devices)
 
     def enforced(self) -> Enforced:
         """The engine says itself which bounds its kernel gives it."""
@@ -75,6 +83,7 @@ class Docker:
             *("--read-only", "--workdir", working_folder(step, mounts, self.path)),
             *_bounds(limits),
             *_bound(mounts),
+            *(word for path in self._devices for word in ("--device", path)),
             *(word for pair in environment.items() for word in ("--env", "=".join(pair))),
             image,
             *_first_process(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -60,14 +61,14 @@ class Errand:
         """Names installation, job and attempt in the environment of every process started."""
         return f"{marker_prefix(self.station)}{self.held.marker}"
 
-    def sandbox_for(self, engine: EngineRow) -> Sandbox:
-        """The sandbox this engine's code may run in; raises where there is none."""
+    def sandbox_for(self, engine: EngineRow, *, devices: Sequence[str] = ()) -> Sandbox:
+        """The sandbox this engine's code may run in, with a card's devices; raises without one."""
         trust = Trust(engine.trust)
         if trust is Trust.PACKAGE and family(engine.family).FOREIGN_SOURCE:
             trust = Trust.AUTO
         settings = self.station.settings
         cage = cage_here(settings.sandbox, settings.docker_host)
-        return choose(settings.sandbox, trust, cage=cage)
+        return choose(settings.sandbox, trust, cage=cage, devices=devices)
 
     def weights(self, model: ModelFileRow) -> tuple[Path, ...]:
         """The verified weight files, fetched where they are not there; engines open the first."""

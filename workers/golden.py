@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from sqlmodel import Session
 
-from jobs import clock
 from jobs.control import Control
+from jobs.db import database_now
 from jobs.errors import JobFailure
 from jobs.health import Measured
 from jobs.lifecycle import NO_SANDBOX
@@ -43,7 +43,7 @@ def run_golden(station: Station, held: Lease, control: Control) -> Record:
             session,
             golden,
             found,
-            clock.now(),
+            database_now(session),
             job_id=held.job_id,
             environment=environment_of(facts),
         )

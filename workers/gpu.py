@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
 from typing import Any
 
 INTERVAL_SECONDS = 0.25
@@ -23,12 +24,24 @@ REASONS = {
 SLOWED = frozenset({"power cap", "hardware slowdown", "thermal", "hardware thermal", "power brake"})
 
 
+SHARED_DEVICES = ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools")
+"""What every program that computes on a card opens beside the card itself."""
+
+ALL_LAYERS = 999
+
+
 class Card:
     """One card, through the driver's own library. Close it."""
 
     def __init__(self, index: int, nvml: Any) -> None:
         self._nvml = nvml
         self._handle = nvml.nvmlDeviceGetHandleByIndex(index)
+
+    def devices(self) -> tuple[str, ...]:
+        """The device files of this card that are there, and of no other."""
+        number = self._ask(self._nvml.nvmlDeviceGetMinorNumber, self._handle)
+        own = () if number is None else (f"/dev/nvidia{number}",)
+        return tuple(path for path in (*own, *SHARED_DEVICES) if Path(path).exists())
 
     def facts(self) -> dict[str, Any]:
         """What stays the same while a bench lasts; None where the driver does not say."""
@@ -90,6 +103,16 @@ class Card:
             return question(*words)
         except self._nvml.NVMLError:
             return None
+
+
+@contextlib.contextmanager
+def closing_card(card: Card | None) -> Iterator[None]:
+    """Lets go of a card, if there is one, when the work on it is over."""
+    try:
+        yield
+    finally:
+        if card:
+            card.close()
 
 
 def first_card(index: int = 0) -> Card | None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from jobs.dialect.wire import plain
 from jobs.errors import Permanent, Transient
+from jobs.exchange import TWIN_KEY
 from jobs.fit.joining import refuse_part, shape_from
 from jobs.fit.stored import facts_stored, shape_stored
 from jobs.gguf.facts import ModelFacts
@@ -59,6 +60,21 @@ def read_local(paths: Sequence[Path], *, check: Callable[[], None]) -> HeaderRea
     except Permanent as fault:
         words = plain(fault.detail)[:LONGEST_FAULT]
         return HeaderRead(facts=facts_stored(facts) if facts else None, fault=words)
+
+
+def is_twin(path: Path, *, check: Callable[[], None]) -> bool:
+    """Whether this file holds random weights of another model's shape; one that is no GGUF not.
+
+    The tag lies behind the vocabulary, so that facts read from a header's first part do not know.
+    """
+    try:
+        return TWIN_KEY in _header(path, check).keys
+    except OSError as fault:
+        raise Transient(
+            f"the model file cannot be read: {fault.strerror}", advice="Check the disk."
+        ) from fault
+    except Permanent:
+        return False
 
 
 def _header(path: Path, check: Callable[[], None]) -> Header:

@@ -19,14 +19,14 @@ from jobs.errors import ScoutError, UsageError
 from jobs.scenarios import DEFAULT_SCENARIO, LADDERS, SCENARIOS, Scenario, rungs, scenario_named
 from jobs.terminal import printable
 from workers.bubblewrap import Bubblewrap
-from workers.gpu import first_card
+from workers.card_code import archs_of, check_card
+from workers.gpu import ALL_LAYERS, first_card
 from workers.host import machine_facts
 from workers.offline import Bench, Say, Wish, run_offline
 from workers.offline_files import ModelFile, look_at_build, look_at_model
 from workers.sandbox import Sandbox
 from workers.uncaged import Uncaged
 
-ALL_LAYERS = 999
 ROLES = ("target", "drafter", "mmproj")
 
 
@@ -80,24 +80,29 @@ def main(arguments: Sequence[str]) -> int:
 
 def measure(options: argparse.Namespace, *, control: Control, say: Say) -> int:
     """Do what the options ask; raises ScoutError."""
-    wish = _wish(options)
     card = first_card(options.card)
     try:
-        _check(options, wish, has_card=card is not None)
         build = look_at_build(options.build, engine=options.engine, commit=options.commit)
+        archs = archs_of(build.folder)
+        wish = _wish(options, for_card=bool(archs and card))
+        _check(options, wish, has_card=card is not None)
         models = {
             role: _model(path, say, options.digests)
             for role, option in zip(ROLES, ("model", "drafter", "mmproj"), strict=True)
             if (path := getattr(options, option)) is not None
         }
-        sandbox: Sandbox = Uncaged() if options.uncaged else Bubblewrap()
+        used = card if wish.gpu_layers else None
+        if used:
+            check_card(archs, used.facts())
+        devices = used.devices() if used else ()
+        sandbox: Sandbox = Uncaged() if options.uncaged else Bubblewrap(devices)
         bench = Bench(
             wish=wish,
             engine=family(build.family),
             build=build,
             models=models,
             sandbox=sandbox,
-            card=card if wish.gpu_layers else None,
+            card=used,
             machine=machine_facts(),
             out=options.out,
         )
@@ -119,7 +124,7 @@ def _model(path: Path, say: Say, digests: Path | None) -> ModelFile:
     return look_at_model(path, tell=tell, digests=digests)
 
 
-def _wish(options: argparse.Namespace) -> Wish:
+def _wish(options: argparse.Namespace, *, for_card: bool) -> Wish:
     contexts = tuple(options.context or (4096,))
     env = {}
     for word in options.env or ():
@@ -129,7 +134,7 @@ def _wish(options: argparse.Namespace) -> Wish:
         env[name] = value
     layers = options.gpu_layers
     if layers is None:
-        layers = ALL_LAYERS if options.uncaged and first_card(options.card) else 0
+        layers = ALL_LAYERS if for_card else 0
     further = {"speculation": options.speculation} if options.speculation else {}
     if options.mmproj is not None:
         further["vision"] = "on"
@@ -173,11 +178,6 @@ def _check(options: argparse.Namespace, wish: Wish, *, has_card: bool) -> None:
     for context in wish.contexts:
         if not 256 <= context <= 2_097_152:
             raise UsageError(f"--context {context}", advice="Give a number from 256 to 2097152.")
-    if wish.gpu_layers and not options.uncaged:
-        raise UsageError(
-            "the sandbox shows no card to a server yet",
-            advice="On a throw-away machine add --uncaged; else measure with --gpu-layers 0.",
-        )
     if wish.gpu_layers and not has_card:
         raise UsageError(
             "--gpu-layers on a machine without an NVIDIA card, or without its driver",

@@ -81,6 +81,9 @@ class Sandbox(Protocol):
     def path(self, mount: Mount) -> str:
         """Where a started step finds this mount."""
 
+    def showing(self, devices: Sequence[str]) -> Sandbox:
+        """The same, which shows these devices of the host to its steps and no others."""
+
     def enforced(self) -> Enforced:
         """Which limits hold here, and by what."""
 

@@ -9,9 +9,9 @@ import structlog
 from celery import shared_task
 from celery.signals import worker_process_init, worker_ready
 
-from jobs import clock, queue
+from jobs import queue
 from jobs.config import Settings
-from jobs.db import writing
+from jobs.db import database_now, writing
 from jobs.lifecycle import NO_SANDBOX
 from jobs.model import Kind
 from jobs.station import Station, serve
@@ -89,7 +89,9 @@ def prove_cage(**_: Any) -> None:
     with writing(station.database) as session:
         fleet.say_sandbox(session, station.name, "" if cage.faults else cage.sandbox.name)
         if rig := rigs.rig_of(queue_name):
-            changed = rigs.arrive(session, rig, environment_of(machine_facts()), clock.now())
+            changed = rigs.arrive(
+                session, rig, environment_of(machine_facts()), database_now(session)
+            )
             log.info("rig described", rig=rig, changed=changed)
         freed = 0 if cage.faults else work.unblock(session, NO_SANDBOX, queue_name)
     if cage.faults:

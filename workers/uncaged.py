@@ -21,6 +21,9 @@ class Uncaged:
     def path(self, mount: Mount) -> str:
         return str(mount.host)
 
+    def showing(self, devices: Sequence[str]) -> Uncaged:
+        return self
+
     def enforced(self) -> Enforced:
         return enforced_here()
 

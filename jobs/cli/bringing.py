@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from jobs import clock, importing
+from jobs import importing
 from jobs.config import Settings
-from jobs.db import open_database, writing
+from jobs.db import database_now, open_database, writing
 from jobs.terminal import json_text, printable
 
 app = typer.Typer()
@@ -29,11 +29,17 @@ def import_result(
     Example: forkscout import result.json --rig h200
     """
     document, sha256 = importing.load(file)
-    database = open_database(Settings())
+    settings = Settings()
+    database = open_database(settings)
     try:
         with writing(database) as session:
             stored = importing.store(
-                session, document, file_sha256=sha256, rig=rig, now=clock.now()
+                session,
+                document,
+                file_sha256=sha256,
+                rig=rig,
+                now=database_now(session),
+                days=settings.negative_days,
             )
     finally:
         database.dispose()

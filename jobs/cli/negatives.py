@@ -9,9 +9,9 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from jobs import clock, planner, submit
+from jobs import planner, submit
 from jobs.config import Settings
-from jobs.db import open_database, reading, writing
+from jobs.db import database_now, open_database, reading, writing
 from jobs.dispatch import scenario_named
 from jobs.errors import UsageError
 from jobs.negatives import NegativeState, counted_days
@@ -53,7 +53,7 @@ def negatives(
     with reading(open_database(Settings())) as session:
         engine_id = catalog.engine_named(session, engine).id if engine else None
         rows = store.listed(session, states=() if everything else (state,), engine_id=engine_id)
-        found = shown_negatives.shown(session, rows, clock.now())
+        found = shown_negatives.shown(session, rows, database_now(session))
     if as_json:
         typer.echo(json_text([asdict(each) for each in found]))
         return
@@ -88,9 +88,9 @@ def show(
 
     Example: `forkscout negatives show 3`
     """
-    now = clock.now()
     with reading(open_database(Settings())) as session:
         store.negative(session, negative)
+        now = database_now(session)
         found = shown_negatives.chain(session, negative, now)
     if as_json:
         typer.echo(json_text([asdict(each) for each in found]))
@@ -161,9 +161,9 @@ def add(
         days=settings.negative_days if days is None else days,
     )
     with writing(database) as session:
-        done = handmade.add(session, told, clock.now())
+        done = handmade.add(session, told, database_now(session))
         number = done.row.id or 0
-        (found,) = shown_negatives.shown(session, [done.row], clock.now())
+        (found,) = shown_negatives.shown(session, [done.row], database_now(session))
     unserved = submit.ring_for(settings, database, done.jobs)
     if as_json:
         typer.echo(json_text({**asdict(found), "jobs": [job.id for job in done.jobs]}))
@@ -190,7 +190,7 @@ def retry(
     settings = Settings()
     database = open_database(settings)
     with writing(database) as session:
-        jobs = retests.retry(session, negative, clock.now())
+        jobs = retests.retry(session, negative, database_now(session))
         refusals = [move.refusal for move in store.moves_of(session, [negative]) if move.refusal]
         live = store.live_retest(session, negative)
     if live is None and refusals:
@@ -218,7 +218,7 @@ def forget(
         if undo:
             row = store.recall(session, negative)
         else:
-            row = store.forget(session, negative, clock.now(), by=planner.BY_HAND)
+            row = store.forget(session, negative, database_now(session), by=planner.BY_HAND)
     if undo:
         typer.echo(f"negative {negative} stands again until {row.expires_at:%Y-%m-%d %H:%M} UTC")
     else:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from jobs.model import Kind, Lane
+from jobs.estimates import likely_seconds
+from jobs.model import Lane
 from jobs.negatives import bench_question
 from jobs.planner import JobRequest
 from jobs.planning import worth
@@ -209,20 +210,10 @@ def _signed(
         reason=f"{request.reason} (a trial: {draft.trial})" if draft.trial else request.reason,
         source=draft.source,
         cause={"event_id": event.id, **({"rule": rule.name} if rule else {})},
-        estimate_seconds=_estimate(request, draft, world),
+        estimate_seconds=likely_seconds(
+            request.kind, request.payload, world.past.get(request.queue, ())
+        ),
     )
-
-
-def _estimate(request: JobRequest, draft: Draft, world: World) -> float | None:
-    asked_of = draft.question
-    if request.kind is Kind.BUILD:
-        engine = world.engines.get(asked_of.engine)
-        return world.build_seconds.get((engine.family if engine else "", asked_of.rig))
-    if request.kind is Kind.BENCH:
-        like = world.bench_seconds
-        same = like.get((asked_of.rig, asked_of.scenario, asked_of.stack))
-        return same if same is not None else like.get((asked_of.rig, asked_of.scenario, ""))
-    return None
 
 
 def _baselines(kept: Iterable[_Chosen], event: Event, world: World) -> Iterator[Baseline]:

@@ -5,11 +5,12 @@ Who loads it from rows is `jobs.store.worlds`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from jobs.estimates import Past
 from jobs.fit.setup import Card
 from jobs.fit.shape import Shape
 from jobs.known_engines import EngineState
@@ -148,8 +149,7 @@ class World:
     `tried` are identities of jobs that ended, `waiting` of those under way, `negatives` of benches
     that stand as not working, `questions` are theirs without what may move, `retests` those that
     this event asks again; `failed` says why the last job of an identity failed for good.
-    `bench_seconds` is by rig, scenario and stack (an empty stack stands for all of them),
-    `build_seconds` by family and build target, `failures` by rig and stack.
+    `past` holds the newest jobs of a queue that succeeded, `failures` is by rig and stack.
     """
 
     now: datetime
@@ -166,6 +166,5 @@ class World:
     questions: frozenset[str] = frozenset()
     failed: Mapping[str, str] = field(default_factory=dict)
     series: Mapping[str, SeriesPast] = field(default_factory=dict)
-    bench_seconds: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
-    build_seconds: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    past: Mapping[str, Sequence[Past]] = field(default_factory=dict)
     failures: Mapping[tuple[str, str], int] = field(default_factory=dict)

@@ -25,9 +25,13 @@ class Durations:
         """The request's own estimate, else what jobs like it took; None where none ever ran."""
         if request.estimate_seconds is not None:
             return request.estimate_seconds
-        if request.queue not in self._past:
-            self._past[request.queue] = self._read(request.queue)
-        return likely_seconds(request.kind, request.payload, self._past[request.queue])
+        return likely_seconds(request.kind, request.payload, self.of(request.queue))
+
+    def of(self, queue: str) -> list[Past]:
+        """The newest jobs of a queue that succeeded, newest first."""
+        if queue not in self._past:
+            self._past[queue] = self._read(queue)
+        return self._past[queue]
 
     def _read(self, queue: str) -> list[Past]:
         newest = (

@@ -12,12 +12,14 @@ from sqlalchemy import func
 from sqlmodel import Session, col, select
 
 from jobs.model import Blame, Kind, State, Validity
+from jobs.planner import JobRequest
 from jobs.planning.plan import Asked
 from jobs.planning.world import Budget, SeriesPast, World
 from jobs.planning.worth import UNKNOWN_SECONDS
 from jobs.store import catalog, rules
+from jobs.store.durations import Durations
 from jobs.store.work import LIVE
-from jobs.tables import JobRow, ModelFileRow, ResultRow, RigRow
+from jobs.tables import JobRow, ModelFileRow, ResultRow
 
 CHUNK = 500
 """Values of one IN list; every database of ours takes so many."""
@@ -39,21 +41,20 @@ def with_history(
         waiting=waiting,
         failed=failed,
         series=_series(session, asked.series),
-        budgets=_budgets(session, catalog.rigs(session), world.now, hours=budget_hours),
+        budgets=budgets(session, world.now, hours=budget_hours),
     )
 
 
-def _budgets(
-    session: Session, rigs: Iterable[RigRow], now: datetime, *, hours: float
-) -> tuple[Budget, ...]:
-    """The budgets of watch lists, and the setting's for each rig that has none."""
+def budgets(session: Session, now: datetime, *, hours: float = 0.0) -> tuple[Budget, ...]:
+    """The budgets of watch lists, and `hours` a day for each rig that has none; 0 for no bound."""
     known = [
         Budget(row.hours_per_day * 3600, rig=row.rig, source=row.source)
         for row in rules.budgets(session)
     ]
     bounded = {budget.rig for budget in known}
     if hours:
-        known += [Budget(hours * 3600, rig=row.name) for row in rigs if row.name not in bounded]
+        rigs = (row.name for row in catalog.rigs(session))
+        known += [Budget(hours * 3600, rig=name) for name in rigs if name not in bounded]
     if not known:
         return ()
     spent = _spent(session, now)
@@ -67,6 +68,18 @@ def _budgets(
             ),
         )
         for budget in known
+    )
+
+
+def has_room(session: Session, asked: JobRequest, now: datetime, *, hours: float = 0.0) -> bool:
+    """Whether the budgets of a bench's rig and source have its time left; a build draws on none."""
+    if asked.kind is not Kind.BENCH:
+        return True
+    seconds = Durations(session).likely_seconds(asked)
+    return all(
+        budget.left >= (UNKNOWN_SECONDS if seconds is None else seconds)
+        for budget in budgets(session, now, hours=hours)
+        if budget.covers(rig=asked.payload["rig"], source=asked.source)
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, cast
 
-from sqlalchemy import text, update
+from sqlalchemy import Connection, Row, text, update
 from sqlmodel import Session, col, select
 
 from jobs import lifecycle
@@ -16,7 +16,7 @@ from jobs.errors import JobFailure, StaleLease
 from jobs.lifecycle import Next
 from jobs.line_tables import AttemptRow
 from jobs.model import Blame, Kind, State
-from jobs.store import line, usage
+from jobs.store import fleet, line, taking, usage
 from jobs.store.needs import refresh_dependents
 from jobs.store.work import HELD, take_turn
 from jobs.tables import HELD as HELD_ROWS
@@ -59,30 +59,37 @@ def lease(
     *,
     share: float = lifecycle.SOURCE_SHARE,
 ) -> Lease | None:
-    """Take the due job that is served next in `queue`; None where nothing waits or it is paused.
+    """Take the due job that is served next in `queue`; None where nothing waits, the queue is
+    paused or the worker drains.
 
     The attempt is counted before any work starts, so that a crash leaves its trace. `share` is
-    what one source may use of the queue before others that wait beside it go first.
+    what one source may use of the queue before others that wait beside it go first. Rows that the
+    session holds already are not told.
     """
-    row = line.take_first(session, queue, now, share=share)
-    if row is None:
-        return None
-    row.state = State.LEASED.value
-    row.fence += 1
-    row.attempts += 1
-    row.leased_by, row.beat_at, row.started_at = worker, now, now
-    row.cancel_requested, row.progress = False, {}
-    row.failure_class, row.blame, row.message, row.advice = None, None, "", ""
-    session.add(row)
-    session.flush()
-    return Lease(
-        job_id=cast(int, row.id),
-        fence=row.fence,
-        attempts=row.attempts,
-        kind=Kind(row.kind),
-        title=row.title,
-        payload=dict(row.payload),
-    )
+    row = taking.usual(session, queue, worker, now, share=share)
+    if row is None and not fleet.is_draining(session, worker):
+        job_id = line.take_first(session, queue, now, share=share)
+        row = None if job_id is None else taking.one(session, job_id, worker, now)
+    return None if row is None else _lease_of(row)
+
+
+def lease_by_its_clock(
+    connection: Connection,
+    queue: str,
+    worker: str,
+    *,
+    share: float = lifecycle.SOURCE_SHARE,
+) -> Lease | None:
+    """The same in one statement, by PostgreSQL's own clock; None says that `lease` must be asked.
+
+    It is a whole transaction by itself, and may be committed as one.
+    """
+    row = taking.usual(connection, queue, worker, None, share=share)
+    return None if row is None else _lease_of(row)
+
+
+def _lease_of(row: Row[Any]) -> Lease:
+    return Lease(row.id, row.fence, row.attempts, Kind(row.kind), row.title, dict(row.payload))
 
 
 def _held(session: Session, held: Lease) -> JobRow:

@@ -9,7 +9,6 @@ from typing import Any, cast
 
 from sqlalchemy import ColumnElement, TextClause, func, literal, text, tuple_, update
 from sqlmodel import Session, col, select
-from sqlmodel.sql.expression import SelectOfScalar
 
 from jobs import lifecycle
 from jobs.columns import UtcDateTime
@@ -17,6 +16,7 @@ from jobs.model import Lane, State
 from jobs.store import usage
 from jobs.store.pauses import is_paused, paused_queues
 from jobs.store.rigs import is_quarantined
+from jobs.store.taking import UNSHARED
 from jobs.tables import BLOCKED, HELD, IN_LINE, PUT_OFF, JobRow
 
 STANDS = text(IN_LINE)
@@ -27,9 +27,6 @@ SERVED = (col(JobRow.lane), col(JobRow.turn_at), col(JobRow.id))
 MOST_STEP_IN = 500
 """How many step in at once."""
 
-UNSHARED = frozenset({int(Lane.HEALTH), int(Lane.CONFIRM)})
-"""Lanes where nobody is passed over: what a confirmation found out late is worth nothing."""
-
 
 @dataclass(frozen=True)
 class Ahead:
@@ -37,6 +34,13 @@ class Ahead:
 
     jobs: int
     seconds: float | None
+
+
+@dataclass(frozen=True)
+class _Next:
+    id: int
+    lane: int
+    source: str
 
 
 def _queues(session: Session, stands: TextClause) -> Iterator[str]:
@@ -99,47 +103,51 @@ def _served_lanes(session: Session, queue: str) -> tuple[ColumnElement[bool], ..
     return (col(JobRow.lane) <= int(Lane.HEALTH),) if is_quarantined(session, queue) else ()
 
 
-def _served_next(queue: str, now: datetime, *where: ColumnElement[bool]) -> SelectOfScalar[JobRow]:
+def _served_next(
+    session: Session, queue: str, now: datetime, *where: ColumnElement[bool]
+) -> _Next | None:
     lasts = col(JobRow.expires_at).is_(None) | (col(JobRow.expires_at) > now)
-    return (
-        select(JobRow)
+    row = session.exec(
+        select(JobRow.id, JobRow.lane, JobRow.source)
         .where(STANDS, JobRow.queue == queue, col(JobRow.due_at) <= now, lasts, *where)
         .where(~is_paused(queue, now))
         .order_by(*SERVED)
         .limit(1)
         .with_for_update(skip_locked=True)
-    )
+    ).first()
+    return None if row is None else _Next(cast(int, row[0]), row[1], row[2])
 
 
-def take_first(session: Session, queue: str, now: datetime, *, share: float) -> JobRow | None:
-    """The row served next, locked; None where nothing is due.
+def take_first(session: Session, queue: str, now: datetime, *, share: float) -> int | None:
+    """The number of the job served next, its row locked; None where nothing is due.
 
     Where its source used more than `share` of the queue's time and another source stands in the
     same lane, the first of those goes first. Nobody waits for an idle worker. What was used is
     asked first: it is a handful of rows, and mostly says that nobody used too much.
     """
     step_in(session, queue, now)
-    lanes = _served_lanes(session, queue)
-    first = session.exec(_served_next(queue, now, *lanes)).first()
-    if first is None or share >= 1 or first.lane in UNSHARED:
-        return first
-    return _let_past(session, first, now, share=share) or first
+    first = _served_next(session, queue, now, *_served_lanes(session, queue))
+    if first is not None and share < 1 and first.lane not in UNSHARED:
+        first = _let_past(session, queue, first, now, share=share) or first
+    return None if first is None else first.id
 
 
-def _let_past(session: Session, first: JobRow, now: datetime, *, share: float) -> JobRow | None:
-    over = lifecycle.over_share(usage.of_sources(session, first.queue, now), share)
+def _let_past(
+    session: Session, queue: str, first: _Next, now: datetime, *, share: float
+) -> _Next | None:
+    over = lifecycle.over_share(usage.of_sources(session, queue, now), share)
     if first.source not in over:
         return None
-    waiting = [name for name in _sources(session, first.queue, first.lane) if name not in over]
+    waiting = [name for name in _sources(session, queue, first.lane) if name not in over]
     heads = [
         head
         for name in waiting
-        if (head := _head_of(session, first.queue, first.lane, name, now)) is not None
+        if (head := _head_of(session, queue, first.lane, name, now)) is not None
     ]
     if not heads:
         return None
     chosen = min(heads, key=lambda head: head[0])[1]
-    return session.exec(_served_next(first.queue, now, col(JobRow.id) == chosen)).first()
+    return _served_next(session, queue, now, col(JobRow.id) == chosen)
 
 
 def _sources(session: Session, queue: str, lane: int) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast
 
@@ -33,11 +34,13 @@ DRAFTER_KINDS = frozenset({"drafter_published", "mtp_variant_published"})
 ISSUES = frozenset({"issue_closed", "issue_moved", "pr_merged"})
 
 
-def moved_by(session: Session, event: EventRow, now: datetime) -> list[JobRow]:
+def moved_by(
+    session: Session, event: EventRow, now: datetime, *, budget_hours: float = 0.0
+) -> list[JobRow]:
     """Retests of the negatives that an event tells news of, one for each; those that are new."""
     jobs: list[JobRow] = []
     for row, move, again in _concerned(session, event, now):
-        jobs += requeue(session, row, [move], now, again)
+        jobs += requeue(session, row, [move], now, replace(again, budget_hours=budget_hours))
     return jobs
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import cast
 
+from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 
 from jobs import lifecycle
@@ -69,6 +70,29 @@ def refresh_dependents(session: Session, ended: JobRow) -> None:
             dependent.message = _why_blocked(holding[0])
         session.add(dependent)
         session.flush()
+
+
+def take_over(session: Session, job: JobRow) -> None:
+    """Let what is blocked by earlier, ended jobs of the same question wait for this one instead."""
+    dependent, ended = aliased(JobRow), aliased(JobRow)
+    query = (
+        select(JobNeedRow, dependent)
+        .join(ended, col(ended.id) == col(JobNeedRow.needs_id))
+        .join(dependent, col(dependent.id) == col(JobNeedRow.job_id))
+        .where(
+            ended.identity == job.identity,
+            col(ended.state).not_in([*_LIVE, State.SUCCEEDED.value]),
+            dependent.state == State.BLOCKED.value,
+        )
+    )
+    for need, waiting in session.exec(query).all():
+        session.delete(need)
+        session.add(
+            JobNeedRow(job_id=need.job_id, needs_id=cast(int, job.id), settled=need.settled)
+        )
+        waiting.blocked_by, waiting.message = f"job:{job.id}", ""
+        session.add(waiting)
+    session.flush()
 
 
 def _why_blocked(need: JobRow) -> str:

@@ -21,6 +21,8 @@ from jobs.tables import EngineRow, JobRow
 
 STANDING = NegativeState.STANDING.value
 LONGEST_WHY = 1000
+NO_HOURS = "its budget has no hours left today; it is tried when there are some"
+"""Why a move waits: the only reason that passes by itself."""
 LONGEST_CHAIN = 1000
 MOST_SHOWN = 500
 
@@ -294,7 +296,7 @@ def note(
             )
             session.add(known[move.key])
     session.flush()
-    return [move for move in known.values() if move.job_id is None and not move.refusal]
+    return [m for m in known.values() if m.job_id is None and m.refusal in ("", NO_HOURS)]
 
 
 def live_retest(session: Session, number: int) -> JobRow | None:

@@ -10,7 +10,7 @@ from sqlmodel import Session, col, select
 from jobs.line_tables import PauseRow
 
 
-def _rests(now: datetime) -> ColumnElement[bool]:
+def _rests(now: datetime | ColumnElement[datetime]) -> ColumnElement[bool]:
     return col(PauseRow.until).is_(None) | (col(PauseRow.until) > now)
 
 
@@ -43,6 +43,8 @@ def paused_queues(session: Session, now: datetime) -> set[str]:
     return set(session.exec(select(PauseRow.queue).where(_rests(now))).all())
 
 
-def is_paused(queue: str, now: datetime) -> ColumnElement[bool]:
+def is_paused(
+    queue: str | ColumnElement[str], now: datetime | ColumnElement[datetime]
+) -> ColumnElement[bool]:
     """The same question inside of another query."""
     return exists().where(col(PauseRow.queue) == queue, _rests(now))

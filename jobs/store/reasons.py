@@ -13,7 +13,7 @@ from sqlmodel import Session, col, select
 from jobs import lifecycle, planner
 from jobs.line_tables import AttemptRow
 from jobs.model import Lane, State
-from jobs.store import fleet, line, pauses, rigs, usage, work
+from jobs.store import fleet, pauses, rigs, taking, usage, work
 from jobs.store.expectations import SILENT, Expectations
 from jobs.store.needs import dependents_of, needs_of
 from jobs.store.shown import ShownJob
@@ -212,7 +212,7 @@ def _others(session: Session, row: JobRow, now: datetime, *, share: float) -> Se
     found = [
         Wait("busy", f"job {other.id} runs there: {other.title}") for other in session.exec(held)
     ]
-    if row.lane not in line.UNSHARED and share < 1:
+    if row.lane not in taking.UNSHARED and share < 1:
         used = usage.of_sources(session, row.queue, now)
         if row.source in lifecycle.over_share(used, share):
             part = used[row.source] / sum(used.values())

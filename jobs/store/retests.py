@@ -19,7 +19,7 @@ from jobs.planner import JobRequest, Weights
 from jobs.planning.chains import BenchWish, Files, chain
 from jobs.planning.pairs import speculation_of
 from jobs.scenarios import DEFAULT_SCENARIO, SCENARIOS
-from jobs.store import catalog, grounds, work, worlds
+from jobs.store import catalog, grounds, histories, work, worlds
 from jobs.store import negatives as store
 from jobs.store.grounds import files_of, newest_revision
 from jobs.store.needs import dependents_of, needs_of
@@ -30,15 +30,19 @@ from jobs.tables import EngineRow, JobRow, ModelFileRow, RevisionRow, StackRow
 
 @dataclass(frozen=True)
 class Again:
-    """What a retest asks with, where it is not what failed; `by_hand` is a person's approval."""
+    """What a retest asks with, where it is not what failed; `by_hand` is a person's approval.
+
+    `budget_hours` a day go for a rig that has no budget of its own, 0 for no bound.
+    """
 
     revision: RevisionRow | None = None
     drafter: ModelFileRow | None = None
     event_id: int | None = None
     by_hand: bool = False
+    budget_hours: float = 0.0
 
 
-def look(session: Session, now: datetime) -> list[JobRow]:
+def look(session: Session, now: datetime, *, budget_hours: float = 0.0) -> list[JobRow]:
     """Retests of what expired, or whose rig, flags or engine moved without an event."""
     rows = store.standing(session)
     if not rows:
@@ -54,7 +58,7 @@ def look(session: Session, now: datetime) -> list[JobRow]:
             moves.append(negatives.advanced(seen.engines[row.engine_id].name, then, today))
         if ended := negatives.expired(row.expires_at, row.days, now):
             moves.append(ended)
-        jobs += requeue(session, row, moves, now)
+        jobs += requeue(session, row, moves, now, Again(budget_hours=budget_hours))
     return jobs
 
 
@@ -90,6 +94,7 @@ def requeue(
 
     A retest that still waits gives way to one that asks with more; one that runs is waited for, and
     what moved meanwhile is looked at afterwards.
+    Where its budget has no hours left, nothing is asked until it has; a person's word needs none.
     """
     again = again or Again()
     open_moves = store.note(session, row, moves, now, event_id=again.event_id)
@@ -134,6 +139,12 @@ def requeue(
             move.refusal = "it was asked with that already"
             session.add(move)
         return []
+    bound = live is None and not again.by_hand
+    if bound and not histories.has_room(session, signed[-1], now, hours=again.budget_hours):
+        for move in answered:
+            move.refusal = store.NO_HOURS
+            session.add(move)
+        return []
     jobs = _queue(session, signed, answered, now)
     if live is not None and live.identity == signed[-1].identity:
         live.reason = reason
@@ -163,7 +174,7 @@ def _queue(
         if last is None:
             move.refusal = "it is built already"
         else:
-            move.job_id = last.id
+            move.job_id, move.refusal = last.id, ""
         session.add(move)
     session.flush()
     return [job for job in jobs if job.created_at == now]

@@ -14,7 +14,7 @@ from jobs.errors import UsageError
 from jobs.model import Kind, Lane, State
 from jobs.planner import JobRequest
 from jobs.store.durations import Durations
-from jobs.store.needs import dependents_of, open_needs, refresh_dependents
+from jobs.store.needs import dependents_of, open_needs, refresh_dependents, take_over
 from jobs.tables import BuildRow, JobNeedRow, JobRow, ResultRow, StoredWeightRow
 
 LIVE = [state.value for state in lifecycle.LIVE]
@@ -148,6 +148,7 @@ def _insert(
             )
         )
     session.flush()
+    take_over(session, job)
     return job
 
 

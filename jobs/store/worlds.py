@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from statistics import median
 from typing import Any
 
 from sqlmodel import Session, and_, col, or_, select
 
 from jobs.engines.registry import FAMILIES
 from jobs.errors import Permanent
+from jobs.estimates import Past
 from jobs.fit.setup import Card
 from jobs.fit.shape import Shape
 from jobs.fit.stored import shape_in
@@ -27,10 +27,10 @@ from jobs.planning.world import (
     World,
 )
 from jobs.store import catalog, rules
+from jobs.store.durations import Durations
 from jobs.store.negatives import standing_identities, standing_questions
 from jobs.store.work import LIVE
 from jobs.tables import (
-    BuildRow,
     EngineRow,
     JobRow,
     ModelFileRow,
@@ -41,7 +41,7 @@ from jobs.tables import (
 )
 
 LEARNED_FROM = 300
-"""So many of the newest benches tell how long one takes."""
+"""So many of the newest benches tell which stacks fail."""
 
 MOST_BEFORE = 20
 """So many unmeasured revisions before one are looked through for its baseline."""
@@ -51,10 +51,10 @@ def world(session: Session, now: datetime, *, negatives: Collection[str] = ()) -
     """Everything but budgets and the history of single questions."""
     files = {row.name: known_file(row) for row in catalog.model_files(session)}
     engines = {row.id or 0: row for row in catalog.engines(session, retired=True)}
-    bench_seconds, failures = _lengths(session)
+    known = {row.name: _engine(session, row) for row in engines.values()}
     return World(
         now=now,
-        engines={row.name: _engine(session, row) for row in engines.values()},
+        engines=known,
         stacks=tuple(
             _stack(row, engines[row.engine_id].name, files) for row in catalog.stacks(session)
         ),
@@ -63,9 +63,8 @@ def world(session: Session, now: datetime, *, negatives: Collection[str] = ()) -
         rules=tuple(_rule(row) for row in rules.rules(session)),
         negatives=standing_identities(session) | frozenset(negatives),
         questions=standing_questions(session),
-        bench_seconds=bench_seconds,
-        build_seconds=_build_seconds(session),
-        failures=failures,
+        past=_past(session, known.values()),
+        failures=_failures(session),
     )
 
 
@@ -213,38 +212,24 @@ def _card(row: RigRow) -> Card | None:
     return Card(int(gib * 2**30)) if row.device == "cpu" and isinstance(gib, int | float) else None
 
 
-def _lengths(
-    session: Session,
-) -> tuple[dict[tuple[str, str, str], float], dict[tuple[str, str], int]]:
-    """How long benches took, and how often each stack failed since it last did not."""
+def _past(session: Session, engines: Iterable[KnownEngine]) -> dict[str, list[Past]]:
+    """What jobs took that the queues of these engines' targets have served."""
+    durations = Durations(session)
+    rigs = {target.name for engine in engines for target in engine.targets}
+    return {queue: durations.of(queue) for queue in ("build", *(f"bench.{rig}" for rig in rigs))}
+
+
+def _failures(session: Session) -> dict[tuple[str, str], int]:
+    """How often each stack failed on a rig since it last did not."""
     query = select(JobRow).where(
         JobRow.kind == Kind.BENCH.value, col(JobRow.finished_at).is_not(None)
     )
-    seconds: dict[tuple[str, str, str], list[float]] = defaultdict(list)
     failures: dict[tuple[str, str], int] = defaultdict(int)
     succeeded: set[tuple[str, str]] = set()
     for row in session.exec(query.order_by(col(JobRow.finished_at).desc()).limit(LEARNED_FROM)):
-        rig, stack = str(row.payload.get("rig")), str(row.payload.get("stack"))
-        scenario = str(row.payload.get("scenario"))
-        if row.state == State.SUCCEEDED.value and row.started_at and row.finished_at:
-            took = (row.finished_at - row.started_at).total_seconds()
-            succeeded.add((rig, stack))
-            for name in (stack, ""):
-                seconds[rig, scenario, name].append(took)
-        elif row.state == State.FAILED.value and (rig, stack) not in succeeded:
-            failures[rig, stack] += 1
-    return {key: median(found) for key, found in seconds.items()}, dict(failures)
-
-
-def _build_seconds(session: Session) -> dict[tuple[str, str], float]:
-    query = (
-        select(EngineRow.family, BuildRow.target, BuildRow.duration_seconds)
-        .join(RevisionRow, col(RevisionRow.engine_id) == col(EngineRow.id))
-        .join(BuildRow, col(BuildRow.revision_id) == col(RevisionRow.id))
-        .order_by(col(BuildRow.id).desc())
-        .limit(LEARNED_FROM)
-    )
-    found: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for family, target, took in session.exec(query):
-        found[family, target].append(took)
-    return {key: median(values) for key, values in found.items()}
+        place = (str(row.payload.get("rig")), str(row.payload.get("stack")))
+        if row.state == State.SUCCEEDED.value:
+            succeeded.add(place)
+        elif row.state == State.FAILED.value and place not in succeeded:
+            failures[place] += 1
+    return dict(failures)

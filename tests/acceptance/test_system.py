@@ -48,6 +48,24 @@ def test_a_demo_compares_the_real_servers_cache_with_the_estimate(demo):
     assert "not measured" not in row
 
 
+def test_a_twin_is_benched_and_never_ranks(system, folder):
+    """Random weights of the same shape run like the model; their result is marked and no entry."""
+    (weights,) = system.settings.weights.glob("*.gguf")
+    twin = folder / "twin.gguf"
+    done = system.run("twin", str(weights), "--out", str(twin))
+    assert done.returncode == 0, done.stderr
+    assert system.run("weights", "add", str(twin), "--name", "shape").returncode == 0
+    before = json.loads(system.run("leaderboard", "--json").stdout)["groups"]
+    system.up()
+    number = submit(system, "--target", "shape", "--runs", "2", "--boots", "1")
+    assert system.wait_for_state(number, State.SUCCEEDED).message
+    assert system.count("result", f"job_id = {number} and validity = 'twin' and decode_tps > 0")
+    groups = json.loads(system.run("leaderboard", "--json").stdout)["groups"]
+    assert [group for group in groups if group["group"]["model_class"] != "shape"] == before
+    (shape,) = (group for group in groups if group["group"]["model_class"] == "shape")
+    assert [entry["rank"] for entry in shape["entries"]] == [None]
+
+
 def test_a_second_demo_finds_nothing_new(system):
     """It says so, queues nothing, and takes seconds."""
     before = len(system.jobs())

@@ -14,6 +14,7 @@ from support.result_files import DEEP, SHORT, document
 from jobs import db, importing
 from jobs.errors import UsageError
 from jobs.imported import MOST_BYTES, read
+from jobs.negative_tables import NegativeRow
 from jobs.store import board
 from jobs.tables import BuildRow, EngineRow, JobRow, ModelFileRow, ResultRow, RigRow, SampleRow
 
@@ -81,6 +82,36 @@ def test_a_twin_never_ranks_beside_real_weights(sqlite):
     assert row.decode_tps == 52.0
     assert model.model_class == "twin of real.gguf"
     assert row.environment["imported"]["twin_of"] == "real.gguf"
+
+
+def test_what_does_not_work_elsewhere_stands_until_it_does(database):
+    """An imported result is born as a negative and overturns one, as one of our own does."""
+    silent = document()
+    for each in silent["combinations"][0]["boots"][0]["measurements"]:
+        each["validity"] = "spec_inactive"
+    bring(database, silent)
+    [row] = rows(database, NegativeRow)
+    assert (row.outcome, row.failure_class, row.state) == ("measured", "spec_inactive", "standing")
+    bring(database, document(made_at="a week later"), sha="0" * 64)
+    [row] = rows(database, NegativeRow)
+    assert row.state == "overturned"
+
+
+def test_a_drafter_makes_another_series(sqlite):
+    """What ran beside the target belongs to the question."""
+    drafting = document()
+    drafting["models"]["drafter"] = drafting["models"]["target"] | {
+        "name": "draft.gguf",
+        "sha256": "b" * 64,
+    }
+    bring(sqlite, document())
+    bring(sqlite, drafting, sha="0" * 64)
+    assert len({row.series for row in rows(sqlite, ResultRow)}) == 2
+    payload = rows(sqlite, JobRow)[-1].payload
+    assert payload["drafter_sha256"] == "b" * 64
+    assert {row.id: row.name for row in rows(sqlite, ModelFileRow)}[
+        payload["drafter_file_id"]
+    ] == "draft.gguf"
 
 
 def test_a_twin_that_calls_itself_ok_is_marked_all_the_same(sqlite):

@@ -12,6 +12,7 @@ from jobs import db
 from jobs.errors import UsageError
 from jobs.model import Blame, Lane, State, Trust, Validity
 from jobs.negative_tables import NegativeMoveRow
+from jobs.planning_tables import BudgetRow
 from jobs.sightings import RepositoryRow
 from jobs.store import forks, leases, negatives, retests, rigs, work
 from jobs.tables import EngineRow, RigRow, StackRow
@@ -298,6 +299,21 @@ def test_a_lost_retest_is_asked_for_again_on_the_next_day(bench) -> None:
     assert bench.look() == []
     bench.later(days=1)
     assert len(benches(bench.look())) == 1
+
+
+def test_a_retest_waits_for_hours_of_its_rig(bench) -> None:
+    """What a budget has no time for today is asked as soon as it has; a person is not held back."""
+    with db.writing(bench.database) as session:
+        session.add(BudgetRow(name=f"rig {RIG}", rig=RIG, hours_per_day=0.1, created_at=NOON))
+    row = fail(bench)
+    bench.later(days=8)
+    assert bench.look() == []
+    (move,) = moves(bench, row.id)
+    assert move == ("expired", None, negatives.NO_HOURS)
+    with db.writing(bench.database) as session:
+        session.exec(select(BudgetRow)).one().hours_per_day = 5.0
+    (job,) = benches(bench.look())
+    assert moves(bench, row.id) == [("expired", job.id, "")]
 
 
 def test_an_older_revision_neither_renews_nor_overturns(bench) -> None:

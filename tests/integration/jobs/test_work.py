@@ -114,6 +114,25 @@ def test_an_ended_job_is_not_cancelled(database, chain):
     assert "succeeded" in caught.value.message
 
 
+@pytest.mark.parametrize("outcome", [BROKEN, "cancelled"])
+def test_the_same_question_asked_again_frees_what_its_first_job_held(database, chain, outcome):
+    """What waits for a failed build waits for the next job of that build instead."""
+    serve(database)
+    if outcome == "cancelled":
+        change(database, work.cancel, chain[1])
+    else:
+        serve(database, outcome)
+    with db.writing(database) as session:
+        again = work.enqueue(session, [request("build")], LATER)
+        (build,) = again.values()
+        assert build.id != chain[1]
+    with db.reading(database) as session:
+        bench = work.job(session, chain[2])
+    assert (bench.blocked_by, bench.message) == (f"job:{build.id}", "")
+    serve(database)
+    assert states(database, chain[2:]) == [State.QUEUED]
+
+
 def test_what_was_tried_is_known(database, chain):
     """A failure counts as tried, a cancelled job does not."""
     change(database, work.cancel, chain[1])

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from support.place import CAGED, EVERY, Place
 
+from workers.bubblewrap import Bubblewrap
 from workers.proof import prove
 from workers.sandbox import Limits, Mount, Sandbox
 from workers.uncaged import Uncaged
@@ -80,6 +81,21 @@ for kind, host, port in ((stream, '127.0.0.1', {port}), (datagram, '192.0.2.1', 
         print('refused')
 """)
     assert said.split() == ["refused", "refused"]
+
+
+@pytest.mark.needs("bwrap")
+def test_a_card_of_the_bench_is_the_only_device_shown(tmp_path: Path) -> None:
+    """What is named is there and stays a device; nothing else of the machine's devices is."""
+    seen = {}
+    program = "import os, stat; " + "; ".join(
+        f"print(os.path.exists('{path}') and stat.S_ISCHR(os.stat('{path}').st_mode))"
+        for path in ("/dev/kmsg", "/dev/mem", "/dev/console")
+    )
+    for devices in ((), ("/dev/kmsg",)):
+        folder = tmp_path / str(len(devices))
+        folder.mkdir()
+        seen[devices] = Place(Bubblewrap(devices), folder).run(program).split()
+    assert seen == {(): ["False"] * 3, ("/dev/kmsg",): ["True", "False", "False"]}
 
 
 @CAGED

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from support.worlds import drafter, engine, file, pushed, revision, stack, told_of, world
 
+from jobs.estimates import Past
 from jobs.fit.setup import Card
 from jobs.model import Kind, Lane, Trust
 from jobs.planning.drafts import Why
@@ -155,11 +156,16 @@ def test_a_first_measurement_brings_its_baseline():
 def test_minutes_come_from_earlier_benches():
     """Of the same stack, else of the scenario on that rig; what nobody knows is said."""
     twice = world(stack(), stack("b", context_tokens=4096))
-    times = {("big", "decode-128", "b"): 300.0}
-    found = plan(pushed(), replace(twice, bench_seconds=times))
-    assert (found.gpu_minutes, found.unknown) == (5.0, 1)
-    found = plan(pushed(), replace(twice, bench_seconds={("big", "decode-128", ""): 60.0}))
-    assert (found.gpu_minutes, found.unknown) == (2.0, 0)
+    assert (plan(pushed(), twice).gpu_minutes, plan(pushed(), twice).unknown) == (0.0, 2)
+    first, second = (
+        each.payload for each in plan(pushed(), twice).requests if each.kind is Kind.BENCH
+    )
+    took = {"bench.big": [Past("bench", second, 300.0)]}
+    found = plan(pushed(), replace(twice, past=took))
+    assert (found.gpu_minutes, found.unknown) == (10.0, 0)
+    took["bench.big"].append(Past("bench", first, 60.0))
+    found = plan(pushed(), replace(twice, past=took))
+    assert (found.gpu_minutes, found.unknown) == (6.0, 0)
 
 
 def test_a_drafter_is_tried_with_every_setup_that_loads_it():
