@@ -8,7 +8,7 @@ import shutil
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,7 +19,7 @@ from jobs.control import Control
 from jobs.db import reading
 from jobs.engines.base import BuildPlaces, classify
 from jobs.errors import JobFailure
-from jobs.model import BuildTarget, Step
+from jobs.model import BuildTarget, Step, Trust
 from jobs.payloads import BuildPayload
 from jobs.station import Record, Station
 from jobs.store import results
@@ -28,6 +28,7 @@ from jobs.tables import BuildRow
 from jobs.trees import scratch
 from workers import artifacts, programs
 from workers.card_code import archs_of
+from workers.compiler_cache import Layer, counts, open_layer, trim
 from workers.errands import ARTIFACT_PLACE, Errand, Subject, read_subject
 from workers.flags import ask_help, flags_in
 from workers.host import machine_facts, tool_version
@@ -43,7 +44,7 @@ MEMORY_PER_COMPILER = 3 * 2**30
 
 COUNTED = re.compile(r"^\[\s*(\d+)(?:/(\d+)|%)\]")
 LOG_TAIL_BYTES = 256 * 1024
-TOOLS = ("cmake", "ninja", "c++", "git", "nvcc")
+TOOLS = ("cmake", "ninja", "c++", "git", "nvcc", "ccache")
 
 
 @dataclass(frozen=True)
@@ -54,11 +55,14 @@ class _Workshop:
     work: Mount
     output: Mount
     sandbox: Sandbox
+    cache: Layer
 
     @property
     def mounts(self) -> tuple[Mount, ...]:
         own = Path(sys.prefix)
-        return (self.source, self.work, self.output, Mount(own, str(own)), *python_mounts())
+        own_mount = Mount(own, str(own))
+        places = (self.source, self.work, self.output, own_mount)
+        return (*places, *self.cache.mounts, *python_mounts())
 
     def places(self) -> BuildPlaces:
         path = self.sandbox.path
@@ -134,16 +138,35 @@ def _make(
     bring_source(errand, subject, source)
     for name in ("work", "output"):
         (folder / name).mkdir()
+    work = Mount(folder / "work", "/build/work", writable=True)
+    settings = errand.station.settings
+    cache = open_layer(
+        settings.compiler_cache,
+        sandbox,
+        engine=subject.revision.engine,
+        source=subject.revision.source,
+        trust=Trust(subject.engine_row.trust),
+        work=work,
+        size_bytes=settings.compiler_cache_bytes if subject.family.FOREIGN_SOURCE else 0,
+        writes_base=subject.revision.engine == settings.compiler_cache_base,
+    )
     shop = _Workshop(
         source=Mount(source, "/build/source"),
-        work=Mount(folder / "work", "/build/work", writable=True),
+        work=work,
         output=Mount(folder / "output", "/build/output", writable=True),
         sandbox=sandbox,
+        cache=cache,
     )
     target = BuildTarget(wanted.target, wanted.via, wanted.cuda_arch, wanted.options)
     steps = subject.family.build(subject.revision, target, shop.places())
-    for step in steps:
-        _run(errand, subject, shop, step, step.name)
+    try:
+        for step in steps:
+            cached = replace(step, env={**cache.env, **step.env})
+            _run(errand, subject, shop, cached, step.name)
+    finally:
+        if cache.key:
+            trim(settings.compiler_cache, settings.compiler_cache_bytes, keep=cache.key)
+    compiled = counts(folder / "work") if cache.key else None
     if subject.family.FOREIGN_SOURCE:
         programs.check(folder / "output")
     digest = artifacts.store(folder / "output", errand.station.settings.artifacts)
@@ -156,6 +179,7 @@ def _make(
         "steps": [list(step.argv) for step in steps],
         "sandbox": sandbox.name,
         "tools": _tool_versions(),
+        "cache": compiled.stored() if compiled else None,
         "machine": {k: v for k, v in machine_facts().items() if k != "load_average"},
         "cuda_archs": str(archs_of(tree)),
         "help": _describe(errand, subject, sandbox, tree),
