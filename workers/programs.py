@@ -24,6 +24,8 @@ NEEDED, STRINGS, RPATH, RUNPATH = 1, 5, 15, 29
 MOST_HEADERS = 512
 MOST_ENTRIES = 4096
 LONGEST_WORD = 4096
+TOOLKITS = ("/usr/local/cuda", "/opt/cuda", "/opt/rocm")
+"""CMake names the folder of a toolkit's libraries; the system of every cage holds it too."""
 ORIGIN = ("$ORIGIN", "${ORIGIN}")
 
 
@@ -67,7 +69,8 @@ def check(tree: Path, *, machine: str = "") -> None:
                 raise _refused(
                     "library_path",
                     f"{name!r} looks for its libraries in {word[:200]!r}",
-                    "Build with CMAKE_BUILD_RPATH_USE_ORIGIN=ON and no absolute RPATH.",
+                    "Build with CMAKE_BUILD_RPATH_USE_ORIGIN=ON and no absolute RPATH; "
+                    "for stubs of the driver with GGML_CUDA_NO_VMM=ON.",
                 )
         for word in program.needs:
             if "/" in word:
@@ -159,7 +162,9 @@ def _leads_out(word: str, folder: PurePosixPath) -> bool:
         return False
     start = next((each for each in ORIGIN if word == each or word.startswith(f"{each}/")), None)
     if start is None:
-        return True
+        path = PurePosixPath(word)
+        odd = ".." in path.parts or "stubs" in path.parts
+        return odd or not word.startswith(TOOLKITS)
     depth = len(folder.parts)
     for part in PurePosixPath(word.removeprefix(start).lstrip("/")).parts:
         depth += -1 if part == ".." else 1
