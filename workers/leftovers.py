@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import shutil
 
-import psutil
 import structlog
 
 from jobs.errors import JobFailure
 from workers.docker import Docker
 from workers.limited import groups_here
-from workers.processes import sweep_marker
+from workers.processes import living, sweep_marker
 from workers.sandbox import STEP_PATH
 
 log = structlog.get_logger()
@@ -23,7 +22,7 @@ def end_leftovers_of(prefix: str, *, docker_host: str) -> int:
     """
     ended = sweep_marker(prefix)
     if (groups := groups_here()) is not None:
-        groups.sweep(psutil.pid_exists)
+        groups.sweep(lambda pid: bool(living([pid])))
     if shutil.which("docker", path=STEP_PATH) is None:
         return ended
     try:

@@ -17,6 +17,8 @@ from support.waiting import wait_for
 
 from jobs.errors import Stopped
 from workers import processes
+from workers.leftovers import end_leftovers_of
+from workers.limited import groups_here
 from workers.sandbox import Sandbox
 
 
@@ -111,7 +113,7 @@ time.sleep(60)
 
 @EVERY
 def test_a_killed_worker_takes_its_step_along(sandbox: Sandbox, tmp_path: Path) -> None:
-    """After SIGKILL to the worker no step of it goes on (the kernel sees to it)."""
+    """After SIGKILL to the worker no step of it goes on, and its groups are swept by the next."""
     words = (sandbox.name, str(tmp_path / "log"), MARKER, os.environ.get("DOCKER_HOST", ""))
     root = Path(__file__).parents[3]
     with subprocess.Popen(
@@ -123,8 +125,15 @@ def test_a_killed_worker_takes_its_step_along(sandbox: Sandbox, tmp_path: Path) 
             wait_for(lambda: "sleep" in _marked())
             worker.kill()
             wait_for(lambda: _marked() == [])
+            end_leftovers_of(MARKER, docker_host=os.environ.get("DOCKER_HOST", ""))
+            assert _groups(worker.pid) == []
         finally:
             processes.kill_marked(MARKER)
+
+
+def _groups(pid: int) -> list[Path]:
+    groups = groups_here()
+    return list(groups.pids.glob(f"forkscout.{pid}.*")) if groups else []
 
 
 def _marked() -> list[str]:
