@@ -255,8 +255,11 @@ def resolve(desk: Desk, engine: EngineRow, ref: str | None) -> RevisionRow:
 def _resolve_git(desk: Desk, engine: EngineRow, ref: str | None) -> RevisionRow:
     with reading(desk.database) as session:
         origin = origins.origin_of(session, engine)
+        known = catalog.revision_at(session, cast(int, engine.id), ref) if ref else None
     if origin.doubt:
         raise UsageError(origin.doubt, advice=origin.advice)
+    if known is not None:
+        return known
     url = git.repo_url(origin.repo)
     mirror = desk.settings.mirror_of(origin.repo)
     wanted = checked_ref(ref or (engine.branches[0] if engine.branches else "HEAD"))

@@ -59,6 +59,14 @@ def revisions_of(session: Session, engine_id: int) -> list[RevisionRow]:
     return list(session.exec(query.order_by(col(RevisionRow.order_key), col(RevisionRow.id))))
 
 
+def revision_at(session: Session, engine_id: int, commit: str) -> RevisionRow | None:
+    """The known revision of an engine at exactly this full commit."""
+    query = select(RevisionRow).where(
+        RevisionRow.engine_id == engine_id, RevisionRow.commit == commit
+    )
+    return session.exec(query).first()
+
+
 def revision_named(session: Session, engine: EngineRow, text: str) -> RevisionRow:
     """One revision of `engine` by its label, its commit, or the first seven or more of its sha."""
     known = revisions_of(session, engine.id or 0)
@@ -109,9 +117,7 @@ def add_revision(
     now: datetime,
 ) -> RevisionRow:
     """The revision with that commit, made if it was not known."""
-    known = session.exec(
-        select(RevisionRow).where(RevisionRow.engine_id == engine_id, RevisionRow.commit == commit)
-    ).first()
+    known = revision_at(session, engine_id, commit)
     if known is not None:
         return known
     row = RevisionRow(

@@ -12,7 +12,7 @@ from jobs.dispatch import scenario_named
 from jobs.errors import ScoutError, UsageError
 from jobs.model import Kind, Lane, State, Trust
 from jobs.scenarios import SCENARIOS
-from jobs.store import needs, results, work
+from jobs.store import catalog, needs, results, work
 from jobs.submit import Desk
 from jobs.tables import JobRow, RevisionRow, StackRow
 
@@ -154,6 +154,17 @@ def test_a_fork_is_looked_up_with_git(desk, ref):
     assert len(row.commit) == 40
     again = bench(desk, engine_name="fork", target="gemma:q4", ref=row.commit[:10])
     assert again.last.id == done.last.id
+
+
+def test_a_known_commit_needs_no_network(desk):
+    """What was seen once is named by its full sha, also where no mirror holds it."""
+    commit = "a" * 40
+    with pytest.raises(ScoutError):
+        bench(desk, engine_name="fork", target="gemma:q4", ref=commit)
+    with db.writing(desk.database) as session:
+        fork = catalog.engine_named(session, "fork")
+        Rows(session).revision(fork, label="seen", commit=commit)
+    assert "seen" in bench(desk, engine_name="fork", target="gemma:q4", ref=commit).last.title
 
 
 @pytest.mark.needs("git")
