@@ -46,7 +46,7 @@ class Limits:
     """
 
     memory_bytes: int | None = None
-    processes: int = 1024
+    processes: int = 4096
     file_bytes: int = 16 * 2**30
     output_bytes: int = 64 * 2**20
     tmp_bytes: int = 2 * 2**30

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-import resource
+import re
 import statistics
 import subprocess
 import sys
@@ -29,13 +29,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from jobs.control import Control
 from jobs.engines import llama_cpp
 from jobs.engines.base import BuildPlaces
-from jobs.model import BuildTarget, Revision, Trust
+from jobs.model import BuildTarget, Revision, Step, Trust
 from jobs.trees import scratch
 from workers.bubblewrap import Bubblewrap
 from workers.compiler_cache import counts, open_layer
 from workers.sandbox import Limits, Mount
 from workers.steps import run_step
 
+TIMES = ".times-"
 CACHE_BYTES = 8 * 2**30
 USED = {"CMakeLists.txt", "LICENSE", "cmake", "common", "ggml", "include", "licenses"}
 USED |= {"pocs", "scripts", "src", "tools", "vendor"}
@@ -119,11 +120,11 @@ def build(
             "/build/source", "/build/work", "/build/output", jobs=os.cpu_count() or 1
         )
         revision = Revision(engine, llama_cpp.FAMILY, commit, commit[:9], engine)
-        began, before = time.monotonic(), _children_seconds()
+        began = time.monotonic()
         for step in llama_cpp.build(revision, BuildTarget("cpu", "cmake"), places):
             run_step(
                 Bubblewrap(),
-                replace(step, env={**layer.env, **(env or {}), **step.env}),
+                _timed(step, {**layer.env, **(env or {}), **step.env}),
                 (Mount(folder / "source", "/build/source"), work, output, *layer.mounts),
                 log=folder / "log",
                 limits=Limits(memory_bytes=12 * 2**30),
@@ -133,15 +134,25 @@ def build(
         said = counts(folder / "work").stored()
         return Built(
             commit,
-            round(_children_seconds() - before, 1),
+            round(_cpu_seconds(folder / "work"), 1),
             round(time.monotonic() - began, 1),
             **said,
         )
 
 
-def _children_seconds() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+def _timed(step: Step, env: Mapping[str, str]) -> Step:
+    """The step behind a shell that writes down what it and all it waited for used."""
+    script = f'"$@"; code=$?; times >/build/work/{TIMES}{step.name}; exit $code'
+    return replace(step, argv=("/bin/sh", "-c", script, "sh", *step.argv), env=env)
+
+
+def _cpu_seconds(work: Path) -> float:
+    """User and system time of all steps."""
+    text = " ".join(path.read_text() for path in work.glob(f"{TIMES}*"))
+    return sum(
+        60 * int(minutes) + float(seconds)
+        for minutes, seconds in re.findall(r"(\d+)m([0-9.]+)s", text)
+    )
 
 
 def say(built: Built, **more: str) -> None:
