@@ -13,7 +13,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-from support.hostile import TABLE, WON, Hostile, meet  # noqa: E402
+from support.hostile import WON, Hostile, meet  # noqa: E402
+from support.hostile_table import TABLE  # noqa: E402
 
 from jobs.trees import scratch  # noqa: E402
 from workers.bubblewrap import Bubblewrap  # noqa: E402

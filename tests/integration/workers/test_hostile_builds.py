@@ -6,7 +6,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from support.hostile import TABLE, WON, Hostile, meet
+from support.hostile import WON, Hostile, meet
+from support.hostile_table import TABLE
 from support.place import CAGED
 
 from workers.sandbox import Sandbox
