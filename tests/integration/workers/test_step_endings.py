@@ -35,7 +35,12 @@ def test_daemons_do_not_outlive_a_step_that_ended_well(place: Place) -> None:
 @EVERY
 def test_a_cancel_ends_the_whole_tree_before_it_is_heard(place: Place) -> None:
     """When `Stopped` comes out, daemons are dead already (case C40)."""
-    threading.Timer(0.5, place.control.ask, ("asked by hand",)).start()
+
+    def cancel() -> None:
+        wait_for(lambda: place.log.exists() and "daemon is up" in place.log.read_text())
+        place.control.ask("asked by hand")
+
+    threading.Thread(target=cancel).start()
     with pytest.raises(Stopped, match="asked by hand"):
         place.run(DAEMON + "\ntime.sleep(60)")
     size = place.pulse()
