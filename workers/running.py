@@ -151,9 +151,12 @@ class Running:
         self._pump.join(DRAIN_SECONDS)
 
     def _ask_to_end(self, grace_seconds: float) -> None:
+        # The cage's outer process would take everything down at once, and the first one inside
+        # passes a signal on: whoever is dying of it would get it twice.
+        spared = {self.pid, self.first} if self._caged else set()
         for process in self.members():
-            if self._caged and process.pid == self.pid:
-                continue  # the cage's outer process would take everything down at once
+            if process.pid in spared:
+                continue
             with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
                 process.terminate()
         deadline = time.monotonic() + grace_seconds
