@@ -14,7 +14,7 @@ from jobs.errors import UsageError
 from jobs.model import Kind, Lane, State
 from jobs.planner import JobRequest
 from jobs.store.durations import Durations
-from jobs.store.needs import dependents_of, open_needs, refresh_dependents, take_over
+from jobs.store.needs import dependents_of, let_go, open_needs, refresh_dependents, take_over
 from jobs.tables import BuildRow, JobNeedRow, JobRow, ResultRow, StoredWeightRow
 
 LIVE = [state.value for state in lifecycle.LIVE]
@@ -57,6 +57,7 @@ def enqueue(
             found[request.identity] = live
         elif _is_done(session, request):
             found[request.identity] = None
+            let_go(session, request.identity)
         else:
             found[request.identity] = _insert(session, request, found, durations, now)
     return found
