@@ -77,7 +77,7 @@ def open_layer(
     """
     if not size_bytes or not sandbox.caged or shutil.which("ccache", path=STEP_PATH) is None:
         return Layer()
-    key = layer_key(engine, source, trust)
+    key = layer_key(engine, source, trust, cage=sandbox.name)
     store = root / "layers" / key / "store"
     base = root / "base"
     for folder in (store, base):
@@ -98,9 +98,12 @@ def open_layer(
     return Layer((layer, shared), env, key)
 
 
-def layer_key(engine: str, source: str, trust: Trust) -> str:
-    """Names a layer: the same engine at another trust, or a namesake elsewhere, has its own."""
-    return hashlib.sha256("\0".join((engine, source, trust)).encode()).hexdigest()[:32]
+def layer_key(engine: str, source: str, trust: Trust, *, cage: str) -> str:
+    """Names a layer: the same engine at another trust, or a namesake elsewhere, has its own.
+
+    So has each kind of cage, whose files belong to another user.
+    """
+    return hashlib.sha256("\0".join((engine, source, trust, cage)).encode()).hexdigest()[:32]
 
 
 def counts(work: Path) -> Counts:

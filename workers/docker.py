@@ -74,7 +74,7 @@ class Docker:
         image = self._image()
         name = f"{IMAGE}-{secrets.token_hex(8)}"
         for mount in mounts:
-            _open_to_the_cage(mount)
+            _hand_over(mount)
         words = [
             *("run", "--name", name, "--label", f"{MARKER_LABEL}={marker}"),
             *("--pull", "never", "--log-driver", "none", "--sig-proxy=false"),
@@ -132,10 +132,10 @@ def _user() -> str:
     return f"{uid}:{gid}" if uid else f"{NOBODY}:{NOBODY}"
 
 
-def _open_to_the_cage(mount: Mount) -> None:
-    """Let the cage's user into a folder of root's; the folders above it stay closed to others."""
+def _hand_over(mount: Mount) -> None:
+    """Give a folder that a step may write to the cage's user; root itself needs no rights there."""
     if os.getuid() == 0 and mount.writable and mount.host.is_dir():
-        mount.host.chmod(0o777)
+        os.chown(mount.host, NOBODY, NOBODY)
 
 
 def _bounds(limits: Limits) -> Iterator[str]:

@@ -185,7 +185,7 @@ def _struck(running: Running, limits: Limits, *, ended: bool = False) -> _Over |
 def _process_limit(limits: Limits) -> _Over:
     return _Over(
         "process_limit",
-        f"started more than {limits.processes} processes and threads",
+        f"started more than {limits.processes} processes",
         "Build with fewer jobs, or read the log for what multiplies.",
     )
 

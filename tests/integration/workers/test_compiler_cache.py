@@ -130,7 +130,7 @@ def test_statistics_that_are_no_file_are_no_statistics(sandbox: Sandbox, tmp_pat
 
 def test_layers_go_by_their_use_and_size(tmp_path: Path) -> None:
     """Over the bound the layer longest unused goes whole; one too large goes whatever its age."""
-    keys = [layer_key("e", str(n), Trust.AUTO) for n in range(4)]
+    keys = [layer_key("e", str(n), Trust.AUTO, cage="x") for n in range(4)]
     for number, (key, size) in enumerate(zip(keys, (40, 40, 40, 200), strict=True)):
         store = tmp_path / "layers" / key / "store"
         store.mkdir(parents=True)
