@@ -93,7 +93,8 @@ def build(station: Station, held: Lease, control: Control) -> Record:
     store = station.settings.artifacts
     with reading(station.database) as session:
         known = results.build_with_identity(session, wanted.build_identity)
-    if known is not None and artifacts.find(store, known.artifact):
+        foreign = known is not None and not results.may_use(session, known, wanted.revision_id)
+    if known is not None and not foreign and artifacts.find(store, known.artifact):
         if not known.lost or artifacts.is_whole(store, known.artifact):
             return partial(_say_found, known.identity)
         artifacts.discard(store, known.artifact)
@@ -138,6 +139,8 @@ def build(station: Station, held: Lease, control: Control) -> Record:
     )
 
     def record(session: Session) -> str:
+        if foreign:
+            results.lose_build(session, wanted.build_identity)
         results.record_build(session, row, made.options)
         return (
             f"artifact {made.artifact[:12]}, {made.size_bytes / 1e6:.1f} MB "
@@ -167,6 +170,9 @@ def _make(
         (folder / name).mkdir()
     work = Mount(folder / "work", "/build/work", writable=True)
     settings = errand.station.settings
+    cache_bytes = settings.compiler_cache_bytes
+    with reading(errand.station.database) as session:
+        shared = results.is_shared(session, subject.engine_row.id or 0, subject.revision.commit)
     cache = open_layer(
         settings.compiler_cache,
         sandbox,
@@ -174,7 +180,7 @@ def _make(
         source=subject.revision.source,
         trust=Trust(subject.engine_row.trust),
         work=work,
-        size_bytes=settings.compiler_cache_bytes if subject.family.FOREIGN_SOURCE else 0,
+        size_bytes=0 if shared or not subject.family.FOREIGN_SOURCE else cache_bytes,
         writes_base=subject.revision.engine == settings.compiler_cache_base,
     )
     shop = _Workshop(
@@ -208,6 +214,7 @@ def _make(
         "sandbox": sandbox.name,
         "tools": _tool_versions(),
         "cache": compiled.stored() if compiled else None,
+        "private": bool(cache.key),
         "machine": {k: v for k, v in machine_facts().items() if k != "load_average"},
         "cuda_archs": str(archs_of(tree)),
         "help": said,
