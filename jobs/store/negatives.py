@@ -12,17 +12,25 @@ from sqlmodel import Session, col, select
 from jobs import negatives
 from jobs.dialect import wire
 from jobs.errors import UsageError
+from jobs.model import State
 from jobs.negative_tables import NegativeMoveRow, NegativeRow
-from jobs.negatives import Move, NegativeState, Past, Question, span
+from jobs.negatives import Grounds, Move, NegativeState, Past, Question, span
 from jobs.store import catalog, grounds
 from jobs.store.grounds import Asked
+from jobs.store.needs import open_needs
 from jobs.store.work import LARGEST_ID, LIVE
 from jobs.tables import EngineRow, JobRow
 
 STANDING = NegativeState.STANDING.value
 LONGEST_WHY = 1000
 NO_HOURS = "its budget has no hours left today; it is tried when there are some"
-"""Why a move waits: the only reason that passes by itself."""
+ONCE_A_DAY = "it was tried less than a day ago; it is tried again when the day is over"
+MOVED_BACK = "it has moved back"
+TRIED = "it was asked with that already"
+BUILT = "it is built already"
+CARRIED = "it came while it was tried"
+FINAL = (TRIED, BUILT, CARRIED)
+"""Why a move is settled without a retest; every other reason is looked at again."""
 LONGEST_CHAIN = 1000
 MOST_SHOWN = 500
 
@@ -149,10 +157,11 @@ def bear(session: Session, asked: Asked, said: Said, now: datetime) -> NegativeR
 
 
 def _carry(session: Session, previous: NegativeRow, row: NegativeRow, now: datetime) -> None:
-    """What moved while the retest ran moves the new negative."""
+    """What moved while the retest ran moves the new negative; a sweep finds the rest itself."""
     for move in note(session, previous, (), now):
-        note(session, row, [Move(move.key, move.kind, move.says)], now, event_id=move.event_id)
-        move.refusal = f"it came while it was tried: see negative {row.id}"
+        if move.kind not in negatives.AT_MOST_DAILY or move.event_id is not None:
+            note(session, row, [Move(move.key, move.kind, move.says)], now, event_id=move.event_id)
+        move.refusal = f"{CARRIED}: see negative {row.id}"
         session.add(move)
     session.flush()
 
@@ -296,17 +305,61 @@ def note(
             )
             session.add(known[move.key])
     session.flush()
-    return [m for m in known.values() if m.job_id is None and m.refusal in ("", NO_HOURS)]
+    return [m for m in known.values() if m.job_id is None and not m.refusal.startswith(FINAL)]
 
 
 def live_retest(session: Session, number: int) -> JobRow | None:
-    """The job that asks again and has not ended."""
+    """The job that asks again and will end by itself."""
+    job = _last_retest(session, number)
+    return None if job is None or _is_stuck(session, job) else job
+
+
+def stuck_retest(session: Session, number: int) -> JobRow | None:
+    """The job that asks again and waits for one that ended badly: it holds nothing."""
+    job = _last_retest(session, number)
+    return job if job is not None and _is_stuck(session, job) else None
+
+
+def _last_retest(session: Session, number: int) -> JobRow | None:
     query = (
         select(JobRow)
         .join(NegativeMoveRow, col(NegativeMoveRow.job_id) == col(JobRow.id))
         .where(NegativeMoveRow.negative_id == number, col(JobRow.state).in_(LIVE))
     )
     return session.exec(query.order_by(col(JobRow.id).desc()).limit(1)).first()
+
+
+def _is_stuck(session: Session, job: JobRow) -> bool:
+    if job.state != State.BLOCKED.value:
+        return False
+    return any(need.state not in LIVE for need in open_needs(session, cast(int, job.id)))
+
+
+def asked_lately(session: Session, row: NegativeRow, now: datetime) -> bool:
+    """Whether the question was tried again within `BETWEEN` for what may ask only so often."""
+    ended = [State.SUPERSEDED.value, State.CANCELLED.value, State.EXPIRED.value]
+    query = (
+        select(JobRow.id)
+        .join(NegativeMoveRow, col(NegativeMoveRow.job_id) == col(JobRow.id))
+        .join(NegativeRow, col(NegativeRow.id) == col(NegativeMoveRow.negative_id))
+        .where(
+            NegativeRow.question == row.question,
+            col(NegativeMoveRow.kind).in_(negatives.AT_MOST_DAILY),
+            col(JobRow.created_at) > now - negatives.BETWEEN,
+            col(JobRow.state).not_in(ended),
+        )
+    )
+    return session.exec(query.limit(1)).first() is not None
+
+
+def failed_before(session: Session, row: NegativeRow) -> list[Grounds]:
+    """What the earlier answers of this question depended on, until one of them was overturned."""
+    query = select(NegativeRow).where(
+        NegativeRow.question == row.question,
+        NegativeRow.state == NegativeState.FOLLOWED.value,
+    )
+    newest = query.order_by(col(NegativeRow.id).desc()).limit(LONGEST_CHAIN)
+    return [grounds.read(each) for each in session.exec(newest)]
 
 
 def engine_names(session: Session, rows: Iterable[NegativeRow]) -> Mapping[int, str]:

@@ -85,7 +85,7 @@ class Bench:
                     created_at=now,
                 )
             )
-            rows.worker(queue=f"bench.{RIG}")
+            rows.worker(name="w1", queue=f"bench.{RIG}")
         self.revision("1", "master@1")
 
     def later(self, **span: float) -> datetime:
