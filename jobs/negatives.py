@@ -51,6 +51,7 @@ class NegativeState(StrEnum):
     FOLLOWED = "followed"
     OVERTURNED = "overturned"
     FORGOTTEN = "forgotten"
+    DOUBTED = "doubted"
 
 
 _OURS = frozenset(
@@ -95,6 +96,11 @@ def failed_as_negative(kind: Kind, state: State, blame: Blame | None, failure_cl
 def measured_as_negative(validity: Validity) -> bool:
     """Whether a result of that validity says that the stack does not work."""
     return validity in _TELLING
+
+
+def measures_enough(then: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
+    """Whether a success was asked with at least the boots and runs of what it contradicts."""
+    return all(int(found.get(name) or 0) >= int(then.get(name) or 0) for name in ("boots", "runs"))
 
 
 def is_about_memory(failure_class: str) -> bool:
@@ -250,6 +256,22 @@ def issue_moved(title: str, event_id: int) -> Move:
 def issue_answered(title: str, event_id: int) -> Move:
     """Somebody wrote below a linked issue: worth telling with the next retest, not worth one."""
     return Move(f"event:{event_id}", HINT, title)
+
+
+def measured_less(job_id: int, then: Mapping[str, Any], found: Mapping[str, Any]) -> Move:
+    """It worked once, measured with less than it takes to say so."""
+    said = [
+        f"{counted(int(each.get('boots') or 0), 'boot')} of "
+        f"{counted(int(each.get('runs') or 0), 'run')}"
+        for each in (found, then)
+    ]
+    says = f"job {job_id} worked in {said[0]}: it takes {said[1]}"
+    return Move(f"job:{job_id}", HINT, says)
+
+
+def success_doubted(job_id: int, why: str) -> Move:
+    """What overturned it can no longer be believed."""
+    return Move(f"{DOUBT}:{job_id}", DOUBT, f"job {job_id}, which worked, is doubted: {why}")
 
 
 def doubted(says: str) -> Move:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import cast
 
@@ -22,6 +22,9 @@ from jobs.store.work import LARGEST_ID, LIVE
 from jobs.tables import EngineRow, JobRow
 
 STANDING = NegativeState.STANDING.value
+MEASURED, FAILED = "measured", "failed"
+"""Outcomes of jobs: a result that tells of the stack, and none at all."""
+A_NEWER = "a newer negative of the same question"
 LONGEST_WHY = 1000
 NO_HOURS = "its budget has no hours left today; it is tried when there are some"
 ONCE_A_DAY = "it was tried less than a day ago; it is tried again when the day is over"
@@ -113,9 +116,18 @@ def standing_questions(session: Session) -> frozenset[str]:
 
 
 def bear(session: Session, asked: Asked, said: Said, now: datetime) -> NegativeRow:
-    """A new negative; it follows the one that stood for its question, which stands no longer."""
+    """A new negative; it follows the one that stood for its question, which stands no longer.
+
+    A failed job that follows one which holds in any scenario holds in any, too; what a person says
+    of a single scenario stands beside that.
+    """
     question = asked.question
     previous = standing_on(session, question)
+    if previous is not None and previous.question != question.key:
+        if said.job_id is None:
+            previous = None
+        else:
+            question = replace(question, scenario=negatives.ANY_SCENARIO)
     past = Past(previous.failure_class, previous.days) if previous else None
     days = negatives.days_for(past, said.failure_class, default=said.days)
     numbers = {role: row.id for role, row in asked.files.items()}
@@ -146,7 +158,7 @@ def bear(session: Session, asked: Asked, said: Said, now: datetime) -> NegativeR
         follows_id=previous.id if previous else None,
     )
     if previous is not None:
-        _end(previous, NegativeState.FOLLOWED, now, "a newer negative of the same question")
+        end(previous, NegativeState.FOLLOWED, now, A_NEWER)
         session.add(previous)
         session.flush()
     session.add(row)
@@ -169,7 +181,8 @@ def _carry(session: Session, previous: NegativeRow, row: NegativeRow, now: datet
 def overturn(session: Session, asked: Asked, job: JobRow, now: datetime) -> list[NegativeRow]:
     """Mark every negative of this question that the success refutes, and tell of it once.
 
-    One that depends on a newer revision than the one that works is not refuted.
+    One that depends on a newer revision than the one that works is not refuted, and neither is one
+    that was measured in more boots or runs.
     """
     query = select(NegativeRow).where(
         col(NegativeRow.question).in_(asked.question.keys),
@@ -179,18 +192,31 @@ def overturn(session: Session, asked: Asked, job: JobRow, now: datetime) -> list
         row
         for row in session.exec(query.order_by(col(NegativeRow.id)))
         if negatives.tells_more(asked.grounds, grounds.read(row))
+        and _is_enough(session, row, asked, job, now)
     ]
     ended = {cast(int, row.id): row for head in heads for row in before(session, head)}
     rows = [row for _, row in sorted(ended.items()) if row.state != NegativeState.OVERTURNED]
     if not any(row.state == STANDING for row in rows):
         return []
     for row in rows:
-        _end(row, NegativeState.OVERTURNED, now, f"job {job.id} succeeded")
+        end(row, NegativeState.OVERTURNED, now, f"job {job.id} succeeded")
         row.overturned_by = job.id
         session.add(row)
     session.flush()
     _tell(session, asked, rows, job, now)
     return rows
+
+
+def _is_enough(
+    session: Session, row: NegativeRow, asked: Asked, job: JobRow, now: datetime
+) -> bool:
+    """Whether a success weighs as much as what a negative was measured with; else it is said."""
+    if row.outcome != MEASURED or negatives.measures_enough(row.asked, asked.wish):
+        return True
+    if row.state == STANDING:
+        less = negatives.measured_less(cast(int, job.id), row.asked, asked.wish)
+        note(session, row, [less], now)
+    return False
 
 
 def _tell(
@@ -216,7 +242,8 @@ def _tell(
     )
 
 
-def _end(row: NegativeRow, state: NegativeState, now: datetime, by: str) -> None:
+def end(row: NegativeRow, state: NegativeState, now: datetime, by: str) -> None:
+    """It stands no longer, for that reason."""
     row.state, row.ended_at, row.ended_by = state.value, now, by
 
 
@@ -248,7 +275,7 @@ def forget(session: Session, number: int, now: datetime, *, by: str) -> Negative
             f"negative {number} stands no longer ({row.state})",
             advice=f"see `forkscout negatives show {number}`",
         )
-    _end(row, NegativeState.FORGOTTEN, now, by)
+    end(row, NegativeState.FORGOTTEN, now, by)
     session.add(row)
     session.flush()
     return row

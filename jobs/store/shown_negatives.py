@@ -170,7 +170,8 @@ def _shown(
     now: datetime,
 ) -> ShownNegative:
     engine = engines[row.engine_id]
-    result = results.get(row.overturned_by or 0)
+    overturned_by = row.overturned_by if row.state == NegativeState.OVERTURNED else None
+    result = results.get(overturned_by or 0)
     live = [move.job_id for move in moves if move.job_state in LIVE]
     ended = row.ended_at or now
     return ShownNegative(
@@ -199,7 +200,7 @@ def _shown(
         ended_at=row.ended_at,
         ended_by=row.ended_by,
         job_id=row.job_id,
-        overturned_by=row.overturned_by,
+        overturned_by=overturned_by,
         result_id=result.id if result else None,
         result_tps=result.decode_tps if result else None,
         retest_id=live[-1] if live else None,
