@@ -67,7 +67,7 @@ _OURS = frozenset(
 )
 """Classes that tell of our stores and settings, whoever is blamed; not of the stack."""
 
-_TELLING = frozenset(
+TELLING = frozenset(
     {
         Validity.UNSTABLE,
         Validity.SPEC_INACTIVE,
@@ -95,7 +95,7 @@ def failed_as_negative(kind: Kind, state: State, blame: Blame | None, failure_cl
 
 def measured_as_negative(validity: Validity) -> bool:
     """Whether a result of that validity says that the stack does not work."""
-    return validity in _TELLING
+    return validity in TELLING
 
 
 def measures_enough(then: Mapping[str, Any], found: Mapping[str, Any]) -> bool:

@@ -100,8 +100,6 @@ def doubt(session: Session, row: NegativeRow, asked: Asked, now: datetime) -> li
     if not negatives.is_about_memory(row.failure_class):
         return []
     found = preflights.opinion(session, asked)
-    if found is None:
-        return []
     row.preflight = found.sentence
     session.add(row)
     if not found.disagrees:

@@ -46,12 +46,15 @@ class Asked:
     @property
     def label(self) -> str:
         """How people call what was asked."""
-        return label(self.question.kind, self.engine.name, self.stack, self.question.rig)
+        asked = self.question
+        return label(asked.kind, self.engine.name, self.stack, asked.rig, asked.context_tokens)
 
 
-def label(kind: str, engine: str, stack: str, rig: str) -> str:
-    """How people call what was asked: the stack, else the engine, and where."""
-    return f"the build of {engine} for {rig}" if kind == Kind.BUILD else f"{stack} on {rig}"
+def label(kind: str, engine: str, stack: str, rig: str, context_tokens: int) -> str:
+    """How people call what was asked: the stack, else the engine, where and at which context."""
+    if kind == Kind.BUILD:
+        return f"the build of {engine} for {rig}"
+    return f"{stack} on {rig}" + (f" at {context_tokens:,} tokens" if context_tokens else "")
 
 
 def stored(grounds: Grounds) -> dict[str, Any]:

@@ -102,6 +102,18 @@ def test_a_build_that_fails_is_a_negative_until_one_succeeds(bench) -> None:
     )
 
 
+def test_what_works_is_told_with_the_context_at_which_it_did_not(bench) -> None:
+    """Another context is another question."""
+    fail(bench)
+    bench.later(hours=2)
+    bench.push("2")
+    bench.work_off(50.0, 51.0, 50.5)
+    (event,) = bench.events("negative_overturned")
+    assert event.title == (
+        "buun: qwen-dflash on olares at 8,192 tokens works, impossible for 2 h 0 min (fattn)"
+    )
+
+
 def test_it_expires_and_waits_twice_as_long_after_the_same_failure(bench) -> None:
     """7, 14, 28 days and never longer; each follows the one before."""
     fail(bench)
