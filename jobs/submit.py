@@ -130,13 +130,17 @@ def submit_build(desk: Desk, *, engine_name: str, ref: str | None, rig: str) -> 
     return _submitted(found)
 
 
-def submit_fetch(desk: Desk, place: str) -> Submitted:
+def submit_fetch(desk: Desk, place: str, *, rig: str = "") -> Submitted:
     """Queue one file of the hub, or the set it belongs to, at the commit it has there now.
 
-    The same bytes known under another name are that model file.
+    The same bytes known under another name are that model file. With a `rig` it is brought to
+    where the benches of that rig look.
     """
     wanted = read_place(place)
     settings = desk.settings
+    if rig:
+        with reading(desk.database) as session:
+            catalog.rig_named(session, rig)
     try:
         found = hub.snapshot(
             hub.Hub(settings.hf_endpoint, settings.hf_token), wanted.repo, wanted.revision
@@ -161,6 +165,7 @@ def submit_fetch(desk: Desk, place: str) -> Submitted:
             planner.Weights(cast(int, model.id), model.name, model.sha256),
             lane=Lane.ON_DEMAND,
             reason=ON_DEMAND,
+            rig=rig,
         )
         jobs = _queued(session, [request])
     return _submitted(jobs)
