@@ -21,6 +21,8 @@ SINCE_ANSWERED = "it is believed again, and was answered since"
 
 def settle(session: Session, now: datetime) -> int:
     """Let negatives stand as what is believed now says; how many stand otherwise than before."""
+    if session.exec(select(NegativeRow.id).limit(1)).first() is None:
+        return 0
     work.take_turn(session)
     count = _overturned_by_doubt(session, now) + _believed_success(session, now)
     while (taken := _born_of_doubt(session, now)) > 0:
