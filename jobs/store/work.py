@@ -13,7 +13,7 @@ from jobs import lifecycle, tables
 from jobs.errors import UsageError
 from jobs.model import Kind, Lane, State
 from jobs.planner import JobRequest
-from jobs.store import fetch_places
+from jobs.store import approvals, fetch_places
 from jobs.store.durations import Durations
 from jobs.store.needs import dependents_of, let_go, open_needs, refresh_dependents, take_over
 from jobs.tables import BuildRow, JobNeedRow, JobRow, ResultRow
@@ -56,12 +56,15 @@ def enqueue(
         live = live_with_identity(session, request.identity) or _waiting_twin(session, request)
         if live is not None:
             _hurry(session, live, request)
+            _let_in(session, live, request, now)
             found[asked.identity] = live
         elif _is_done(session, request):
             found[asked.identity] = None
             let_go(session, request.identity)
         else:
-            found[asked.identity] = _insert(session, request, found, durations, now)
+            job = found[asked.identity] = _insert(session, request, found, durations, now)
+            if request.kind is Kind.BUILD:
+                approvals.hold(session, job, now)
     return found
 
 
@@ -96,6 +99,16 @@ def _hurry(session: Session, job: JobRow, request: JobRequest) -> None:
         longer = request.expires_at is not None and request.expires_at <= job.expires_at
         job.expires_at = job.expires_at if longer else request.expires_at
     session.add(job)
+
+
+def _let_in(session: Session, job: JobRow, request: JobRequest, now: datetime) -> None:
+    """The same commit in a fork that is trusted is the same code: it need not wait for a person."""
+    if job.blocked_by != lifecycle.NOT_APPROVED:
+        return
+    if approvals.missing(session, int(request.payload["revision_id"]), now) is None:
+        job.state, job.blocked_by, job.message, job.advice = State.QUEUED.value, None, "", ""
+        job.payload, job.title = dict(request.payload), request.title
+        session.add(job)
 
 
 def _is_done(session: Session, request: JobRequest) -> bool:
