@@ -17,7 +17,7 @@ from jobs.errors import UsageError
 from jobs.negatives import NegativeState, counted_days
 from jobs.payloads import LEAST_CONTEXT, MOST_CONTEXT
 from jobs.screen import screen
-from jobs.store import catalog, handmade, retests, shown_negatives
+from jobs.store import catalog, handmade, noted, retests, shown_negatives
 from jobs.store import negatives as store
 from jobs.store.handmade import Told
 from jobs.store.shown_negatives import ShownNegative
@@ -224,8 +224,8 @@ def retry(
     database = open_database(settings)
     with writing(database) as session:
         jobs = retests.retry(session, negative, database_now(session))
-        refusals = [move.refusal for move in store.moves_of(session, [negative]) if move.refusal]
-        live = store.live_retest(session, negative)
+        refusals = [move.refusal for move in noted.moves_of(session, [negative]) if move.refusal]
+        live = noted.live_retest(session, negative)
     if live is None and refusals:
         raise UsageError(
             f"negative {negative} is not tried: {refusals[-1]}",

@@ -12,7 +12,7 @@ from jobs.model import Blame
 from jobs.negative_tables import NegativeRow
 from jobs.negatives import NegativeState
 from jobs.store import negatives as store
-from jobs.store import work
+from jobs.store import noted, work
 from jobs.store.negatives import FAILED, MEASURED, STANDING
 from jobs.tables import JobRow, ResultRow
 
@@ -47,7 +47,7 @@ def _overturned_by_doubt(session: Session, now: datetime) -> int:
         else:
             _stand(row)
             move = negatives.success_doubted(cast(int, row.overturned_by), why)
-            store.note(session, row, [move], now)
+            noted.note(session, row, [move], now)
         session.add(row)
         session.flush()
     return len(found)
@@ -89,7 +89,7 @@ def _born_of_doubt(session: Session, now: datetime) -> int:
     )
     found = {row.id: (row, why) for row, why in (*session.exec(measured), *session.exec(failed))}
     for row, why in found.values():
-        store.end(row, NegativeState.DOUBTED, now, why[: store.LONGEST_WHY])
+        store.end(row, NegativeState.DOUBTED, now, why[: noted.LONGEST_WHY])
         session.add(row)
         session.flush()
         before = session.get(NegativeRow, row.follows_id or 0)

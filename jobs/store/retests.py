@@ -19,7 +19,7 @@ from jobs.planner import JobRequest, Weights
 from jobs.planning.chains import BenchWish, Files, chain
 from jobs.planning.pairs import speculation_of
 from jobs.scenarios import DEFAULT_SCENARIO, SCENARIOS
-from jobs.store import catalog, grounds, histories, work, worlds
+from jobs.store import catalog, grounds, histories, noted, work, worlds
 from jobs.store import negatives as store
 from jobs.store.grounds import files_of, newest_revision
 from jobs.store.needs import dependents_of, needs_of
@@ -76,7 +76,7 @@ def retry(session: Session, number: int, now: datetime) -> list[JobRow]:
             advice=f"see `forkscout negatives show {number}`",
         )
     work.take_turn(session)
-    live = store.live_retest(session, number)
+    live = noted.live_retest(session, number)
     if live is not None:
         raise UsageError(
             f"negative {number} is being tried again already",
@@ -103,10 +103,10 @@ def requeue(
     What is refused is looked at again each time: a refusal may no longer hold.
     """
     again, moves = again or Again(), list(moves)
-    open_moves = store.note(session, row, moves, now, event_id=again.event_id)
+    open_moves = noted.note(session, row, moves, now, event_id=again.event_id)
     if again.swept:
         open_moves = _still_so(session, open_moves, {move.key for move in moves})
-    live = store.live_retest(session, cast(int, row.id))
+    live = noted.live_retest(session, cast(int, row.id))
     if live is not None and live.state not in HELD:
         _join(session, live, open_moves)
     kinds = {move.kind for move in open_moves} - negatives.HINTS
@@ -118,8 +118,8 @@ def requeue(
     if revision is None:
         why = why or f"no revision of {engine.name} is known"
     bound = live is None and not again.by_hand
-    if bound and kinds <= negatives.AT_MOST_DAILY and store.asked_lately(session, row, now):
-        why = why or store.ONCE_A_DAY
+    if bound and kinds <= negatives.AT_MOST_DAILY and noted.asked_lately(session, row, now):
+        why = why or noted.ONCE_A_DAY
     if why or revision is None:
         return _refuse(session, open_moves, why)
     drafter = again.drafter or _drafter_of_moves(session, row)
@@ -143,10 +143,10 @@ def requeue(
         for request in asked
     ]
     if kinds == {DRAFTER} and work.was_tried(session, signed[-1].identity):
-        return _refuse(session, answered, store.TRIED)
+        return _refuse(session, answered, noted.TRIED)
     if bound and not histories.has_room(session, signed[-1], now, hours=again.budget_hours):
-        return _refuse(session, answered, store.NO_HOURS)
-    stuck = store.stuck_retest(session, cast(int, row.id))
+        return _refuse(session, answered, noted.NO_HOURS)
+    stuck = noted.stuck_retest(session, cast(int, row.id))
     if stuck is not None:
         _give_way(session, stuck, now)
     jobs = _queue(session, signed, answered, now)
@@ -167,7 +167,7 @@ def _still_so(
         if move.kind not in negatives.MACHINE or move.key in read:
             found.append(move)
         else:
-            _refuse(session, [move], store.MOVED_BACK)
+            _refuse(session, [move], noted.MOVED_BACK)
     return found
 
 
@@ -181,7 +181,7 @@ def _refuse(session: Session, moves: Iterable[NegativeMoveRow], why: str) -> lis
 
 def _goes_on(session: Session, row: NegativeRow, live: JobRow, kinds: Set[str]) -> bool:
     """Whether a retest is waited for: it runs, or it gives one drafter its turn before another."""
-    answers = (m for m in store.moves_of(session, [cast(int, row.id)]) if m.job_id == live.id)
+    answers = (m for m in noted.moves_of(session, [cast(int, row.id)]) if m.job_id == live.id)
     drafting = any(move.kind == DRAFTER for move in answers)
     return live.state in HELD or (drafting and kinds == {DRAFTER})
 
@@ -197,7 +197,7 @@ def _queue(
     last = found[requests[-1].identity]
     for move in moves:
         if last is None:
-            move.refusal = store.BUILT
+            move.refusal = noted.BUILT
         else:
             move.job_id, move.refusal = last.id, ""
         session.add(move)
@@ -298,7 +298,7 @@ def _requests(
 
 def _drafter_of_moves(session: Session, row: NegativeRow) -> ModelFileRow | None:
     """The drafter that appeared last, first of those that nobody has tried yet."""
-    moves = [m for m in store.moves_of(session, [cast(int, row.id)]) if m.kind == DRAFTER]
+    moves = [m for m in noted.moves_of(session, [cast(int, row.id)]) if m.kind == DRAFTER]
     waiting = [move for move in moves if move.job_id is None] or moves[-1:]
     return catalog.model_with(session, waiting[0].key.partition(":")[2]) if waiting else None
 

@@ -11,7 +11,7 @@ from support.one_stack import RIG, Bench, crash
 from jobs import db
 from jobs.model import Blame, State, Trust
 from jobs.negative_tables import NegativeRow
-from jobs.store import negatives, retests
+from jobs.store import negatives, noted, retests
 from jobs.tables import EngineRow, JobRow, RigRow, StackRow, WorkerRow
 
 NOON = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
@@ -53,7 +53,7 @@ def retested(bench, *, times, every, change=None):
 def refusals(bench):
     with db.reading(bench.database) as session:
         rows = session.exec(select(NegativeRow)).all()
-        return [m.refusal for m in negatives.moves_of(session, [row.id for row in rows])]
+        return [m.refusal for m in noted.moves_of(session, [row.id for row in rows])]
 
 
 @pytest.mark.parametrize("name", ["a-worker", "z-worker"])
@@ -105,7 +105,7 @@ def test_a_machine_that_is_new_each_time_is_tried_once_a_day(bench) -> None:
         bench.change(RigRow, RIG, facts={"driver": f"600.{number}"})
 
     assert retested(bench, times=20, every=6 * 3600, change=anew) == 5
-    assert negatives.ONCE_A_DAY in refusals(bench)
+    assert noted.ONCE_A_DAY in refusals(bench)
 
 
 def test_a_revision_and_a_person_do_not_wait_a_day(bench) -> None:
@@ -134,7 +134,7 @@ def test_what_moved_back_before_its_turn_is_not_tried(bench) -> None:
     bench.change(RigRow, RIG, facts={"driver": "580.2"})
     bench.later(hours=25)
     assert bench.look() == []
-    assert refusals(bench)[-1] == negatives.MOVED_BACK
+    assert refusals(bench)[-1] == noted.MOVED_BACK
 
 
 @pytest.mark.parametrize(
