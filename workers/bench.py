@@ -25,6 +25,7 @@ from workers.answers import Patience
 from workers.build_proof import build_proof
 from workers.client import EngineClient
 from workers.gpu import CardWatch
+from workers.loaded import prove_libraries
 from workers.one_run import At, Started, meant, one_run, schedule
 from workers.plan import Place, Plan
 from workers.quiet import wait_released
@@ -90,7 +91,7 @@ def run_boot(
             limits=place.limits,
             marker=place.marker,
         )
-        usage = Usage(running.pid)
+        usage = Usage(running.first)
         watch = CardWatch(place.card, usage.pids) if place.card else None
         client = EngineClient(folder / SOCKET_NAME)
         server = Server(running, client, usage, alias, offset)
@@ -101,6 +102,7 @@ def run_boot(
                 watch.start()
             wait_ready(server, place, plan.engine, control=control, patience=patience)
             load_seconds = time.monotonic() - clock
+            prove_libraries(running, plan, place)
             is_child = prove_listener(server)
             where = place.sandbox.path(plan.artifact)
             proof = build_proof(client.listener_pid(), plan.artifact.host, where)
