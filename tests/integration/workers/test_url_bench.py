@@ -223,6 +223,7 @@ def test_a_real_server_that_was_started_by_hand(ask, real_artifact, tiny_weights
     command = [
         str(real_artifact / "bin" / "python"),
         "-I",
+        "-B",
         "-c",
         SERVER,
         str(tiny_weights),
