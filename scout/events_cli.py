@@ -17,7 +17,7 @@ from jobs.errors import UsageError, did_you_mean
 from jobs.store import catalog, led
 from jobs.store.led import LedTo
 from jobs.tables import EngineRow, EventRow
-from jobs.terminal import counted, json_text, printable
+from jobs.terminal import counted, json_text, one_line
 from scout.event_kinds import KINDS
 
 app = typer.Typer()
@@ -68,9 +68,9 @@ def events(
             else "nothing was seen yet: forkscout scout run"
         )
     for row in rows:
-        typer.echo(f"{row.seen_at:%Y-%m-%d %H:%M} UTC  {printable(row.title)}")
+        typer.echo(f"{row.seen_at:%Y-%m-%d %H:%M} UTC  {one_line(row.title)}")
         if after := _came_of(row.id or 0, came[row.id or 0]):
-            typer.echo(f"{INDENT}{printable(after)}")
+            typer.echo(f"{INDENT}{one_line(after)}")
 
 
 def since_when(text: str, now: datetime) -> datetime:

@@ -22,7 +22,7 @@ from jobs.planning_tables import LeftOutRow
 from jobs.screen import screen
 from jobs.store import rules, work, worlds
 from jobs.tables import EventRow, JobRow
-from jobs.terminal import counted, json_text, printable
+from jobs.terminal import counted, json_text, one_line
 
 app = typer.Typer()
 
@@ -73,7 +73,7 @@ def _plan(
         typer.echo(json_text(shown))
     for lines in () if as_json else trees:
         for line in lines:
-            typer.echo(printable(line))
+            typer.echo(one_line(line))
     if not found and not as_json:
         typer.echo(NOTHING_NEW)
     if not dry_run:
@@ -195,7 +195,7 @@ def _show_left_out(database: Engine, event: str, as_json: bool) -> None:
     for name in ("event", "what", "why", "worth", "since"):
         table.add_column(name, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(printable(cell)) for cell in _cells(row)))
+        table.add_row(*(Text(one_line(cell)) for cell in _cells(row)))
     screen().print(table)
 
 

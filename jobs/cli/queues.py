@@ -15,7 +15,7 @@ from jobs.errors import UsageError
 from jobs.model import RIG_NAME
 from jobs.station import BENCH
 from jobs.store import fleet, line, pauses
-from jobs.terminal import counted, json_text, printable
+from jobs.terminal import counted, json_text, one_line
 
 app = typer.Typer()
 queue_app = typer.Typer(no_args_is_help=True, help="Pause and resume queues.")
@@ -86,7 +86,7 @@ def list_queues(as_json: bool = typer.Option(False, "--json", help="print JSON")
         typer.echo(json_text(found))
         return
     for each in found:
-        typer.echo(printable(_told(each)))
+        typer.echo(one_line(_told(each)))
     if not found:
         typer.echo("no queue has a job, a worker or a pause; `forkscout up` starts the workers")
 
@@ -131,7 +131,7 @@ def drain(
         submit.ring_queues(settings, database, [worker.queue for worker in meant])
     says = "takes jobs again" if undo else "takes no more jobs and gives its running one back"
     for worker in meant:
-        typer.echo(f"{printable(worker.name)} {says}")
+        typer.echo(f"{one_line(worker.name)} {says}")
 
 
 def checked_queue(name: str) -> str:

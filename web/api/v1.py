@@ -65,7 +65,7 @@ def router(engine: Engine, site: Site) -> APIRouter:
     @api.api_route("/jobs", methods=READ)
     def jobs(limit: Annotated[Number, Query(ge=1, le=MOST_JOBS)] = 100) -> Response:
         with db.reading(engine) as session:
-            found = overview.jobs(session, limit=limit)
+            found = overview.jobs(session, now=db.database_now(session), limit=limit)
         return StrictJson({"jobs": plain.plain(found, site.clean)})
 
     @api.api_route("/jobs/{job_id}", methods=READ)
