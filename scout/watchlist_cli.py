@@ -20,10 +20,10 @@ from jobs.db import open_database, reading, writing
 from jobs.git_names import is_pull
 from jobs.screen import screen
 from jobs.sightings import RepositoryRow
-from jobs.store import catalog, hub
+from jobs.store import catalog, hub, rules
 from jobs.store.refs import repositories_of_engines
 from jobs.tables import EngineRow
-from jobs.terminal import json_text
+from jobs.terminal import json_text, one_line
 from scout import adding
 from scout.loading import apply, watched_parents
 from scout.reading import load
@@ -90,7 +90,8 @@ def check(file: File, as_json: AsJson = False) -> None:
         return
     typer.echo(
         f"{file} is right (engines: {len(watch_list.engines)}, models: {len(watch_list.models)}, "
-        f"stacks: {len(watch_list.stacks)}, places of the hub: {len(watch_list.hub_watches)})"
+        f"stacks: {len(watch_list.stacks)}, places of the hub: {len(watch_list.hub_watches)}, "
+        f"rules: {len(watch_list.rules)}, budgets: {len(watch_list.budgets)})"
     )
     for note in notes:
         typer.echo(f"  {note}")
@@ -154,11 +155,19 @@ def list_(as_json: AsJson = False) -> None:
             {"name": row.name, "target": row.target, "scenarios": row.scenarios}
             for row in catalog.stacks(session)
         ]
+        known_rules = [
+            {"name": row.name, "on": row.asked, "do": row.does, "only": row.only}
+            for row in rules.rules(session)
+        ]
+        budgets = [
+            {"name": row.name, "hours_per_day": row.hours_per_day} for row in rules.budgets(session)
+        ]
         places = [{"watch": row.watch, "roles": row.roles} for row in hub.watches(session)]
     if as_json:
-        _say_json({"engines": engines, "models": models, "stacks": stacks, "places": places})
+        told = {"engines": engines, "models": models, "stacks": stacks, "places": places}
+        _say_json({**told, "rules": known_rules, "budgets": budgets})
         return
-    if not engines and not places:
+    if not (engines or places or known_rules or budgets):
         typer.echo(catalog.NOTHING_WATCHED)
         return
     table = Table("engine", "family", "source", "trust", "rigs", "revisions", box=None)
@@ -169,11 +178,14 @@ def list_(as_json: AsJson = False) -> None:
             source = f"{source} (called {engine['called_now']} now)"
         rest = [engine[key] for key in ("trust", "rigs", "revisions")]
         rest = [engine["family"], source, *rest]
-        table.add_row(*(Text(str(cell)) for cell in (name, *rest)))
+        table.add_row(*(Text(one_line(str(cell))) for cell in (name, *rest)))
     screen().print(table)
-    typer.echo(f"models: {len(models)}, stacks: {len(stacks)}")
+    typer.echo(
+        f"models: {len(models)}, stacks: {len(stacks)}, "
+        f"rules: {len(known_rules)}, budgets: {len(budgets)}"
+    )
     for place in places:
-        typer.echo(f"{place['watch']} ({', '.join(place['roles'])})")
+        typer.echo(one_line(f"{place['watch']} ({', '.join(place['roles'])})"))
 
 
 def _called_now(row: EngineRow, places: Mapping[int, RepositoryRow]) -> str | None:

@@ -12,7 +12,7 @@ from rich.text import Text
 from sqlalchemy.exc import DBAPIError
 
 from jobs import log
-from jobs.cli import bringing, listing, negatives, plan, queues, rigs, run, work
+from jobs.cli import bringing, budgets, listing, negatives, plan, queues, rigs, run, work
 from jobs.config import ENV_PREFIX
 from jobs.errors import ScoutError
 from jobs.terminal import printable
@@ -34,6 +34,7 @@ def build_app(wanted: str = "") -> typer.Typer:
         run.app,
         work.app,
         plan.app,
+        budgets.app,
         listing.app,
         queues.app,
         bringing.app,

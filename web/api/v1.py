@@ -17,6 +17,7 @@ from jobs.store import (
     led,
     overview,
     reasons,
+    shown_budgets,
     shown_negatives,
     source_health,
     workshop,
@@ -89,6 +90,13 @@ def router(engine: Engine, site: Site) -> APIRouter:
         with db.reading(engine) as session:
             found = overview.queue(session, now=db.database_now(session))
         return StrictJson(plain.plain(found, site.clean))
+
+    @api.api_route("/budgets", methods=READ)
+    def budgets() -> Response:
+        with db.reading(engine) as session:
+            now = db.database_now(session)
+            found = shown_budgets.shown_budgets(session, now, hours=site.budget_hours)
+        return StrictJson({"at": now.isoformat(), "budgets": plain.plain(found, site.clean)})
 
     @api.api_route("/negatives", methods=READ)
     def negatives() -> Response:
