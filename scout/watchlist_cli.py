@@ -25,7 +25,8 @@ from jobs.store.refs import repositories_of_engines
 from jobs.tables import EngineRow
 from jobs.terminal import json_text, one_line
 from scout import adding
-from scout.loading import apply, watched_parents
+from scout.known import NOTHING, Known
+from scout.loading import apply, known_here
 from scout.reading import load
 from scout.rounds import ensure_watchlist
 from scout.watchlist import WatchList
@@ -49,13 +50,13 @@ def _database() -> Iterator[Engine]:
         engine.dispose()
 
 
-def _watched_already() -> Mapping[str, str | None]:
-    """What is watched here; nothing where there is no database yet, which no reading makes."""
+def _known_already(*, replaced: bool = False) -> Known:
+    """What is known here; nothing where there is no database yet, which no reading makes."""
     url = make_url(Settings().resolved_database_url)
     if url.get_backend_name() == "sqlite" and not Path(url.database or "").exists():
-        return {}
+        return NOTHING
     with _database() as database, reading(database) as session:
-        return watched_parents(session)
+        return known_here(session, replaced=replaced)
 
 
 def _built_on(watch_list: WatchList, watched: Mapping[str, str | None]) -> Iterator[str]:
@@ -82,9 +83,9 @@ def check(file: File, as_json: AsJson = False) -> None:
 
     Example: forkscout watchlist check fork-chain
     """
-    watched = _watched_already()
-    watch_list = load(file, watched)
-    notes = [*_built_on(watch_list, watched), *watch_list.not_yet()]
+    known = _known_already()
+    watch_list = load(file, known)
+    notes = [*_built_on(watch_list, known.parents), *watch_list.not_yet(known)]
     if as_json:
         _say_json({"file": str(file), "ok": True, "not_yet": notes})
         return
@@ -103,7 +104,7 @@ def import_(file: File, replace: Replace = False, as_json: AsJson = False) -> No
 
     Example: forkscout watchlist import demo
     """
-    watch_list = load(file, {} if replace else _watched_already())
+    watch_list = load(file, _known_already(replaced=replace))
     with _database() as database, writing(database) as session:
         changes = apply(session, watch_list, clock.now(), replace=replace)
     if as_json:
@@ -266,9 +267,9 @@ def remove(
     with _database() as database:
         _keep_up(database, settings)
         with writing(database) as session:
-            watched = watched_parents(session)
+            known = known_here(session)
             repo = adding.remove(session, name)
-    kept_in = adding.named_in(settings.watchlist, name, watched)
+    kept_in = adding.named_in(settings.watchlist, name, known)
     if as_json:
         _say_json({"removed": name, "repo": repo, "still_in": kept_in})
         return

@@ -72,7 +72,8 @@ def obstacle(engine: KnownEngine) -> LeftOut | None:
     elif engine.trust is Trust.NEVER:
         detail = f"{name} is never built"
     elif engine.trust is Trust.APPROVE:
-        detail = f"a person approves each commit of {name}: forkscout submit bench"
+        detail = f"a person approves each commit of {name}: "
+        detail += f"forkscout submit bench --engine {name} --ref COMMIT"
     elif not engine.drivable:
         why, detail = Why.FAMILY, f"the family {engine.family} cannot be built yet"
     elif not engine.targets:
