@@ -20,12 +20,13 @@ from jobs.model import Kind
 from jobs.planner import JobRequest
 from jobs.planning_tables import LeftOutRow
 from jobs.screen import screen
-from jobs.store import rules, work, worlds
+from jobs.store import catalog, rules, work, worlds
 from jobs.tables import EventRow, JobRow
 from jobs.terminal import counted, json_text, one_line
 
 app = typer.Typer()
 
+NOTHING_SEEN = "nothing was seen yet: `forkscout scout run` looks"
 NOTHING_NEW = "every event is planned; `forkscout plan --dry-run EVENT` shows one of them again"
 NOTHING_LEFT = "nothing is left out"
 
@@ -64,6 +65,7 @@ def _plan(
         shown = [_as_json(each) for each in found]
         trees = [_lines(each) for each in found]
         jobs = [job for each in found for job in each.jobs]
+        any_event = bool(catalog.events(session, limit=1))
         came_back: list[JobRow] = []
         if not dry_run and not event:
             came_back = dispatch.plan_events(
@@ -75,7 +77,7 @@ def _plan(
         for line in lines:
             typer.echo(one_line(line))
     if not found and not as_json:
-        typer.echo(NOTHING_NEW)
+        typer.echo(NOTHING_NEW if any_event else NOTHING_SEEN)
     if not dry_run:
         _ring(settings, database, [*jobs, *came_back], quiet=as_json)
 

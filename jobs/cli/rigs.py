@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from jobs.cli.queues import LONGEST_REASON
+from jobs.cli.queues import kept_reason
 from jobs.config import Settings
 from jobs.db import database_now, open_database, reading, writing
 from jobs.errors import UsageError, did_you_mean
@@ -77,14 +77,16 @@ def show_rig(name: str = NAME, as_json: bool = JSON) -> None:
 @rig_app.command("quarantine")
 def quarantine(
     name: str = NAME,
-    why: str = typer.Option(..., "--why", help="for those who wait"),
+    why: str = typer.Option(..., "--why", "--reason", help="for those who wait"),
 ) -> None:
     """Let a rig run nothing but health jobs, until you release it.
 
     Example: `forkscout rig quarantine cpu --why "fan is broken"`
     """
     with writing(open_database(Settings())) as session:
-        rigs.quarantine(session, name, why[:LONGEST_REASON], database_now(session))
+        before = rigs.quarantine(session, name, kept_reason(why), database_now(session))
+    if before:
+        typer.echo(one_line(f"{name} was quarantined already ({before}); both reasons are kept"))
     typer.echo(f"{name} is quarantined; `forkscout rig release {name}` undoes it")
 
 

@@ -20,8 +20,9 @@ from jobs.errors import UsageError
 from jobs.lifecycle import SOURCE_SHARE
 from jobs.model import Kind, Lane, RigState, State
 from jobs.planner import BY_HAND
+from jobs.planning.drafts import LeftOut, Why
 from jobs.rig_tables import RigHealthRow
-from jobs.store import overview, reasons, work
+from jobs.store import overview, reasons, rules, source_health, source_states, work
 from jobs.store.expectations import Expectations
 from jobs.tables import JobRow
 
@@ -43,7 +44,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
 
 
 def run(*words: str) -> str:
-    done = CliRunner().invoke(build_app("jobs"), list(words), catch_exceptions=False)
+    done = CliRunner().invoke(build_app(words[0]), list(words), catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return done.stdout
 
@@ -206,4 +207,62 @@ def test_commands_name_whom_a_cancel_holds_and_what_a_retry_queues(settings: Set
         first: True,
         second: False,
     }
+    database.dispose()
+
+
+def test_a_stranger_forges_no_line(settings: Settings) -> None:
+    """Reasons, names of workers and titles stay on the line on which they are printed."""
+    database = db.open_database(settings)
+    with db.writing(database) as session:
+        rows = Rows(session)
+        rows.worker(name="w\nworker b: fine", queue="build")
+        rows.event(title="pushed\nevent 99: all is well\x1b[2J", planned=False)
+    run("queue", "pause", "build", "--why", "one\ntwo\x1b[31m" + "x" * 1_000_000)
+    told = [run("queue", "list"), run("events"), run("drain", "build"), run("plan", "--dry-run")]
+    assert [text.count("\n") for text in told[:3]] == [1, 1, 1]
+    assert len(told[0]) < 500
+    assert "event 99: all is well" in told[3].splitlines()[0]
+    assert "\x1b" not in "".join(told)
+    database.dispose()
+
+
+def test_both_reasons_of_a_quarantine_are_kept(settings: Settings) -> None:
+    """And the second person hears of the first one."""
+    database = db.open_database(settings)
+    with db.writing(database) as session:
+        Rows(session).rig(name="cpu")
+    run("rig", "quarantine", "cpu", "--why", "fan")
+    said = run("rig", "quarantine", "cpu", "--reason", "power")
+    assert "cpu was quarantined already (fan); both reasons are kept" in said
+    assert "power; before: fan" in run("rig", "show", "cpu")
+    database.dispose()
+
+
+def test_nothing_seen_nothing_moved_and_all_planned_differ(settings: Settings) -> None:
+    """Each of them has another next step."""
+    assert "scout run" in run("plan", "--dry-run", "--all")
+    assert "nothing was seen yet" in run("events")
+    database = db.open_database(settings)
+    with db.writing(database) as session:
+        source_states.lock_source_state(session, f"{source_health.KEY}packages", NOON)
+    assert "nothing moved yet" in run("events")
+    with db.writing(database) as session:
+        Rows(session).event(planned=True)
+    assert "every event is planned" in run("plan", "--dry-run", "--all")
+    database.dispose()
+
+
+def test_what_is_left_out_fits_the_width_that_is_named(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """COLUMNS holds also where no terminal is; without it nothing is wrapped."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    database = db.open_database(settings)
+    with db.writing(database) as session:
+        event = Rows(session).event()
+        long = LeftOut("id", "bench " + "a-long-name " * 9, Why.TRUST, "a person " * 20)
+        rules.leave_out(session, event.id or 0, [long], NOON)
+    assert max(map(len, run("plan", "--left-out").splitlines())) > 200
+    monkeypatch.setenv("COLUMNS", "80")
+    assert max(map(len, run("plan", "--left-out").splitlines())) <= 80
     database.dispose()
