@@ -132,13 +132,17 @@ def submit_build(desk: Desk, *, engine_name: str, ref: str | None, rig: str) -> 
         return _queued(session, [request])
 
 
-def submit_fetch(desk: Desk, place: str) -> Submitted:
+def submit_fetch(desk: Desk, place: str, *, rig: str = "") -> Submitted:
     """Queue one file of the hub, or the set it belongs to, at the commit it has there now.
 
-    The same bytes known under another name are that model file.
+    The same bytes known under another name are that model file. With a `rig` it is brought to
+    where the benches of that rig look.
     """
     wanted = read_place(place)
     settings = desk.settings
+    if rig:
+        with reading(desk.database) as session:
+            catalog.rig_named(session, rig)
     try:
         found = hub.snapshot(
             hub.Hub(settings.hf_endpoint, settings.hf_token), wanted.repo, wanted.revision
@@ -163,6 +167,7 @@ def submit_fetch(desk: Desk, place: str) -> Submitted:
             planner.Weights(cast(int, model.id), model.name, model.sha256),
             lane=Lane.ON_DEMAND,
             reason=ON_DEMAND,
+            rig=rig,
         )
         return _queued(session, [request])
 

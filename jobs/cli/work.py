@@ -104,15 +104,17 @@ def submit_build(
 @submit_app.command("fetch")
 def submit_fetch(
     place: str = typer.Argument(help="OWNER/REPOSITORY/FILE.gguf@REVISION on Hugging Face"),
+    rig: str = typer.Option("", help="into the store of this rig; empty: wherever it is fetched"),
     as_json: bool = JSON_OPTION,
 ) -> None:
     """Download one model file of Hugging Face, verified against its sha256.
 
     Without @REVISION the commit that `main` is at now. One file of a set stands for the set.
+    A name with spaces or other signs of the shell stands in quotes.
     Example: `forkscout submit fetch unsloth/Qwen3.6-27B-GGUF/Qwen3.6-27B-UD-Q3_K_XL.gguf@main`
     """
     settings = Settings()
-    done = submit.submit_fetch(Desk(settings, open_database(settings)), place)
+    done = submit.submit_fetch(Desk(settings, open_database(settings)), place, rig=rig)
     _report(settings, done, as_json, nothing="nothing to do: these weights are here already")
 
 

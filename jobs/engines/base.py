@@ -111,6 +111,8 @@ SPECULATIONS: Mapping[str, tuple[str, ...]] = {
     "eagle3": ("draft-eagle3", "eagle3"),
     "mtp": ("draft-mtp", "mtp", "nextn"),
     "ngram": ("ngram-simple", "ngram-cache"),
+    "copy": ("copyspec",),
+    "suffix": ("suffix",),
 }
 """Our word for each kind of speculation, and what builds of different age call it."""
 

@@ -250,9 +250,14 @@ def _gpu_layers(launch: Launch, flags: Flags) -> tuple[str, ...]:
 
 
 def _drafting(launch: Launch, flags: Flags, speculation: str) -> Iterator[str]:
-    """How this build is told to draft; before there were kinds, naming a drafter was enough."""
+    """How this build is told to draft; before there were kinds, naming a drafter was enough.
+
+    Forks keep a second sequence to fall back on: without one cache for both, each of them gets half
+    of the context (seen with buun `1c4788192` and beellama `633cd34fb`).
+    """
     if not speculation:
         return
+    yield from filter(None, [flags.first_of("--kv-unified", "-kvu")])
     if launch.drafter_path:
         names = ("--model-draft", "--spec-draft-model", "-md")
         yield from _needed(flags, names, launch.drafter_path, "speculation")

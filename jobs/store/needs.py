@@ -67,18 +67,21 @@ def refresh_dependents(session: Session, ended: JobRow) -> None:
     """Free the jobs that waited for this one, or tell them what holds them now."""
     session.flush()
     for dependent in dependents_of(session, cast(int, ended.id)):
-        if dependent.state != State.BLOCKED.value:
-            continue
-        holding = open_needs(session, cast(int, dependent.id))
-        if not holding:
-            dependent.state, dependent.blocked_by = State.QUEUED.value, None
-            dependent.message = ""
-        else:
-            over = [need for need in holding if need.state not in _LIVE]
-            dependent.blocked_by = f"job:{(over or holding)[0].id}"
-            dependent.message = held_by(holding) if over else ""
-        session.add(dependent)
-        session.flush()
+        if _waits(dependent):
+            _refresh(session, dependent)
+
+
+def _refresh(session: Session, dependent: JobRow) -> None:
+    holding = open_needs(session, cast(int, dependent.id))
+    if not holding:
+        dependent.state, dependent.blocked_by = State.QUEUED.value, None
+        dependent.message = ""
+    else:
+        over = [need for need in holding if need.state not in _LIVE]
+        dependent.blocked_by = f"job:{(over or holding)[0].id}"
+        dependent.message = held_by(holding) if over else ""
+    session.add(dependent)
+    session.flush()
 
 
 def take_over(session: Session, job: JobRow) -> None:
@@ -119,3 +122,24 @@ def held_by(needs: Sequence[JobRow]) -> str:
     if waits:
         says.append(f"waits for job{'s' if len(waits) > 1 else ''} {', '.join(waits)}")
     return "; ".join(says)
+
+
+def let_go(session: Session, identity: str) -> None:
+    """Free what ended jobs of this question hold: it was answered elsewhere."""
+    query = select(JobRow).where(
+        JobRow.identity == identity, col(JobRow.state).not_in([*_LIVE, State.SUCCEEDED.value])
+    )
+    for ended in session.exec(query).all():
+        needs = select(JobNeedRow).where(JobNeedRow.needs_id == ended.id)
+        waiting = [each for each in dependents_of(session, cast(int, ended.id)) if _waits(each)]
+        numbers = {each.id for each in waiting}
+        for need in session.exec(needs).all():
+            if need.job_id in numbers:
+                session.delete(need)
+        session.flush()
+        for each in waiting:
+            _refresh(session, each)
+
+
+def _waits(job: JobRow) -> bool:
+    return job.state == State.BLOCKED.value

@@ -320,12 +320,15 @@ def test_events_show_what_they_led_to(database, command):
 
 
 def test_planning_by_hand_queues(database, command):
-    """And `--left-out` shows what was not."""
+    """And `--left-out` shows what was not; rigs that share a store share what they fetch."""
     [found] = json.loads(command("plan", "--json"))
     assert [job["kind"] for job in found["jobs"]].count("bench") == 2
     with db.reading(database) as session:
         jobs = session.exec(select(JobRow)).all()
-        assert {job.identity for job in jobs} == {job["identity"] for job in found["jobs"]}
+        asked = {job["identity"] for job in found["jobs"] if job["kind"] != Kind.FETCH_MODEL}
+        assert {job.identity for job in jobs if job.kind != Kind.FETCH_MODEL} == asked
+        fetched = [job["title"] for job in found["jobs"] if job["kind"] == Kind.FETCH_MODEL]
+        assert [job.title for job in jobs if job.kind == Kind.FETCH_MODEL] == fetched
     assert "nothing is left out" in command("plan", "--left-out")
 
 
