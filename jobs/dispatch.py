@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, cast
 
@@ -11,16 +11,17 @@ import structlog
 from sqlmodel import Session, col, select
 
 from jobs.errors import UsageError
-from jobs.model import Lane, Revision
+from jobs.model import Kind, Lane, Revision
 from jobs.planner import JobRequest, Weights
 from jobs.planning.chains import BenchWish, Files, chain
 from jobs.planning.drafts import Why, obstacle
+from jobs.planning.idle import is_idle
 from jobs.planning.plan import OF_FILES, OF_ISSUES, Plan, asked, plan
 from jobs.planning.rules import is_about
 from jobs.planning.world import Event, World
 from jobs.planning_tables import LeftOutRow
 from jobs.scenarios import SCENARIOS, Scenario
-from jobs.store import catalog, forks, histories, moves, published, rules, work, worlds
+from jobs.store import builds, catalog, forks, histories, moves, published, rules, work, worlds
 from jobs.store.targets import target_for
 from jobs.tables import EngineRow, EventRow, JobRow, ModelFileRow, RevisionRow
 
@@ -35,11 +36,15 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class Planned:
-    """What was decided about one event, and the jobs that are new."""
+    """What was decided about one event, and the jobs that are new.
+
+    `there` says by identity why a request needed no job.
+    """
 
     event: EventRow
     plan: Plan
     jobs: tuple[JobRow, ...] = ()
+    there: Mapping[str, str] = field(default_factory=dict)
 
 
 def revision_value(engine: EngineRow, row: RevisionRow) -> Revision:
@@ -126,15 +131,16 @@ def _plan_ask(
     event = _event(session, row, ask, world)
     if row.kind in NEW_REVISION and event.revision is not None:
         engine = world.engines.get(event.engine)
-        if engine is not None and obstacle(engine) is None:
+        idle = engine is not None and is_idle(event, engine.family)
+        if engine is not None and obstacle(engine) is None and not idle:
             _supersede(session, ask["replaces"], event.revision.id, world.now)
     decided = plan(event, _with_history(session, event, world, budget_hours))
-    jobs = _queue(session, event, decided, world.now)
+    jobs, there = _queue(session, event, decided, world.now)
     wanted = {request.identity for request in decided.requests}
     open_rows = rules.left_out(session, event_ids=[event.id])
     rules.close((r for r in open_rows if r.identity in wanted), world.now, ending="queued")
     _keep_left_out(session, event, decided, world.now)
-    return Planned(row, decided, jobs)
+    return Planned(row, decided, jobs, there)
 
 
 def _moment(event: EventRow) -> tuple[datetime, int]:
@@ -210,14 +216,23 @@ def _note(session: Session, row: EventRow) -> str | None:
     return found.note if found else None
 
 
-def _queue(session: Session, event: Event, decided: Plan, now: datetime) -> tuple[JobRow, ...]:
+def _queue(
+    session: Session, event: Event, decided: Plan, now: datetime
+) -> tuple[tuple[JobRow, ...], dict[str, str]]:
+    """The new jobs, and what needed none."""
     found = work.enqueue(session, decided.requests, now)
     for baseline in decided.baselines:
         job = found.get(baseline.bench)
         cause: dict[str, Any] = {"event_id": event.id, "baseline_of": job.id if job else None}
         requests = [replace(each, cause=cause) for each in baseline.requests]
         found |= work.enqueue(session, requests, now)
-    return tuple(job for job in found.values() if job is not None and job.created_at == now)
+    new = tuple(job for job in found.values() if job is not None and job.created_at == now)
+    there = {
+        each.identity: builds.why_there(session, each.payload["build_identity"], event.engine)
+        for each in decided.everything
+        if each.kind is Kind.BUILD and found.get(each.identity, each) is None
+    }
+    return new, there
 
 
 def _keep_left_out(session: Session, event: Event, decided: Plan, now: datetime) -> None:
@@ -261,7 +276,7 @@ def _come_back(
     for event in events:
         found = _with_history(session, event, world, budget_hours)
         decided = plan(event, found, only=only, lane=Lane.BACKFILL)
-        jobs += _queue(session, event, decided, world.now)
+        jobs += _queue(session, event, decided, world.now)[0]
         wanted |= {request.identity for request in decided.requests}
         still |= {each.identity for each in decided.left_out}
         _keep_left_out(session, event, decided, world.now)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -74,10 +74,19 @@ def build_identity(revision: Revision, target: BuildTarget) -> str:
     return digest(
         revision.family,
         revision.commit,
-        [target.name, target.via, target.cuda_arch, list(target.options)],
+        [
+            *(target.name, target.via, target.cuda_arch, list(target.options)),
+            *([target.pins] if target.pins else []),
+        ],
         recipe.RECIPE,
         [[list(step.argv), dict(step.env)] for step in steps],
     )
+
+
+def source_identity(revision: Revision, target: BuildTarget, tree_sha256: str) -> str:
+    """Digest of the files that a build reads and of its steps, without the name of the commit."""
+    nameless = replace(revision, commit="0" * len(revision.commit))
+    return digest("source", build_identity(nameless, target), tree_sha256)
 
 
 def fetch_identity(sha256: str, place: str = "") -> str:
@@ -114,6 +123,7 @@ def build_request(
         via=target.via,
         cuda_arch=target.cuda_arch,
         options=target.options,
+        pins=target.pins,
         build_identity=identity,
     )
     return JobRequest(

@@ -36,12 +36,14 @@ _AGAIN = "try again later; if it stays so, look at the network and at FORKSCOUT_
 class Submitted:
     """The jobs a wish led to, in the order they run; `done` counts what needed no job.
 
-    `joined` are the numbers of those that were on their way before.
+    `joined` are the numbers of those that were on their way before, `identity` is that of the
+    build that was asked for, where one was.
     """
 
     jobs: tuple[JobRow, ...]
     done: int
     joined: frozenset[int] = frozenset()
+    identity: str = ""
 
     @property
     def last(self) -> JobRow | None:
@@ -113,23 +115,25 @@ def submit_bench(
         return _queued(session, requests)
 
 
-def submit_build(desk: Desk, *, engine_name: str, ref: str | None, rig: str) -> Submitted:
-    """Queue the build of one revision for a rig."""
+def submit_build(desk: Desk, *, engine_name: str, ref: str | None, target: str) -> Submitted:
+    """Queue the build of one revision for a build target: one of the engine's, or any rig."""
     with reading(desk.database) as session:
         engine = catalog.engine_named(session, engine_name)
         _check_trust(engine)
-        catalog.rig_named(session, rig)
+        if all(each.get("rig") != target for each in engine.targets):
+            catalog.rig_named(session, target)
     revision = resolve(desk, engine, ref)
     with writing(desk.database) as session:
         row = _stored(session, engine, revision)
         request = planner.build_request(
             dispatch.revision_value(engine, row),
             cast(int, row.id),
-            target_for(engine, rig),
+            target_for(engine, target),
             lane=Lane.ON_DEMAND,
             reason=ON_DEMAND,
         )
-        return _queued(session, [request])
+        found = _queued(session, [request])
+    return replace(found, identity=str(request.payload["build_identity"]))
 
 
 def submit_fetch(desk: Desk, place: str, *, rig: str = "") -> Submitted:

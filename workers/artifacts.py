@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from jobs.errors import NO_ROOM, JobFailure, UsageError, disk_full
+from jobs.errors import NO_ROOM, JobFailure, Permanent, UsageError, disk_full
 from jobs.model import Blame
 from jobs.trees import entries, escaping_links, make_readable, remove
 
@@ -49,8 +49,11 @@ def store(tree: Path, root: Path) -> str:
     """
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
     sweep(root)
-    make_readable(tree)
-    tree_digest(tree)
+    try:
+        make_readable(tree)
+        tree_digest(tree)
+    except Permanent as fault:
+        raise _refused(fault.detail) from fault
     with _incoming(root) as incoming, disk_full_is_infrastructure():
         arrived = incoming / "tree"
         shutil.move(tree, arrived)
@@ -78,7 +81,7 @@ def size_bytes(tree: Path) -> int:
 def verify(root: Path, digest: str) -> None:
     """Raise `JobFailure` unless the store holds exactly what this digest names."""
     tree = find(root, digest)
-    if tree is None or tree_digest(tree) != digest:
+    if not is_whole(root, digest):
         state = "is not in the store" if tree is None else "is not what was stored"
         raise JobFailure(
             f"artifact {digest[:12]} {state}",
@@ -86,6 +89,12 @@ def verify(root: Path, digest: str) -> None:
             blame=Blame.INFRASTRUCTURE,
             advice="Build it again; look at the disk of the worker if this repeats.",
         )
+
+
+def is_whole(root: Path, digest: str) -> bool:
+    """Whether the store holds exactly what this digest names."""
+    tree = find(root, digest)
+    return tree is not None and tree_digest(tree) == digest
 
 
 def discard(root: Path, digest: str) -> None:

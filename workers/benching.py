@@ -117,6 +117,7 @@ def _keep(errand: Errand, boot: Boot) -> None:
 def _prepare(errand: Errand, wanted: BenchPayload) -> Bench:
     station, control = errand.station, errand.control
     subject = read_subject(station, wanted.revision_id)
+    errand.check_not_taken_back(wanted.revision_id)
     with reading(station.database) as session:
         model = model_file(session, wanted.model_file_id)
         others = _beside(session, wanted)

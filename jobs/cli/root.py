@@ -13,7 +13,20 @@ from rich.text import Text
 from sqlalchemy.exc import DBAPIError
 
 from jobs import log
-from jobs.cli import bringing, budgets, listing, negatives, plan, queues, rigs, run, work
+from jobs.cli import (
+    approvals,
+    bringing,
+    budgets,
+    builds,
+    flags,
+    listing,
+    negatives,
+    plan,
+    queues,
+    rigs,
+    run,
+    work,
+)
 from jobs.config import ENV_PREFIX
 from jobs.errors import ScoutError, UsageError
 from jobs.terminal import printable, sound
@@ -34,6 +47,9 @@ def build_app(wanted: str = "") -> typer.Typer:
     ours = (
         run.app,
         work.app,
+        builds.app,
+        flags.app,
+        approvals.app,
         plan.app,
         budgets.app,
         listing.app,

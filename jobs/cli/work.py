@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
 from jobs import submit
+from jobs.cli.desk import JSON_OPTION, open_desk, say_unserved
 from jobs.cli.listing import job_json
 from jobs.cli.log_reading import LogReader
 from jobs.config import Settings
@@ -32,20 +29,6 @@ app.add_typer(submit_app, name="submit")
 
 FOLLOW_SECONDS = 0.3
 MOST_NUMBERS = 12
-JSON_OPTION = typer.Option(False, "--json", help="print JSON")
-
-
-@contextmanager
-def _desk(settings: Settings) -> Iterator[Desk]:
-    """A desk that shows git's progress in one line, on a terminal only."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield Desk(settings, open_database(settings))
-        return
-    with console.status("looking the revision up ...") as status:
-        yield Desk(
-            settings, open_database(settings), lambda line: status.update(escape(line.strip()))
-        )
 
 
 @submit_app.command("bench")
@@ -67,7 +50,7 @@ def submit_bench(
     Example: `forkscout submit bench --engine beellama --ref v0.1.2 --rig cpu`
     """
     settings = Settings()
-    with _desk(settings) as desk:
+    with open_desk(settings) as desk:
         done = submit.submit_bench(
             desk,
             engine_name=engine,
@@ -96,8 +79,8 @@ def submit_build(
     Example: `forkscout submit build --engine buun --ref master`
     """
     settings = Settings()
-    with _desk(settings) as desk:
-        done = submit.submit_build(desk, engine_name=engine, ref=ref, rig=rig or settings.rig)
+    with open_desk(settings) as desk:
+        done = submit.submit_build(desk, engine_name=engine, ref=ref, target=rig or settings.rig)
     _report(settings, done, as_json)
 
 
@@ -125,7 +108,7 @@ def submit_publish(as_json: bool = JSON_OPTION) -> None:
     Example: `forkscout submit publish`
     """
     settings = Settings()
-    with _desk(settings) as desk:
+    with open_desk(settings) as desk:
         done = submit.submit_publish(desk)
     _report(settings, done, as_json)
 
@@ -148,12 +131,7 @@ def _report(
         typer.echo(f"job {job.id}: {one_line(job.title)} ({job.state}{joined})")
     if not done.jobs:
         typer.echo(nothing)
-    _say_unserved(unserved)
-
-
-def _say_unserved(queues: Sequence[str]) -> None:
-    if queues:
-        typer.echo(f"nobody serves {', '.join(queues)} now; `forkscout up` starts the workers")
+    say_unserved(unserved)
 
 
 @app.command()
@@ -188,7 +166,7 @@ def retry(job: int = typer.Argument(help="number of the job")) -> None:
     for need in rows[1:]:
         says = f"job {need.id}, which it waits for, is {need.state} again: {need.title}"
         typer.echo(one_line(says))
-    _say_unserved(unserved)
+    say_unserved(unserved)
 
 
 @app.command()

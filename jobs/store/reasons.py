@@ -239,6 +239,8 @@ def _blocked(session: Session, row: JobRow) -> Wait:
     if cause.startswith("job:"):
         says = held_by(open_needs(session, cast(int, row.id)))
         return Wait("needs", says or f"waits for job {cause.removeprefix('job:')}")
+    if cause == lifecycle.NOT_APPROVED:
+        return Wait("approval", f"{row.message}; {row.advice}")
     says = f"blocked by {cause.replace('_', ' ') or 'a cause that was not recorded'}"
     return Wait("blocked", f"{says}: {row.message}" if row.message else says)
 

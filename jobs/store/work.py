@@ -13,9 +13,10 @@ from jobs import lifecycle, tables
 from jobs.errors import UsageError
 from jobs.model import Kind, Lane, State
 from jobs.planner import BY_HAND, JobRequest
-from jobs.store import fetch_places
+from jobs.store import approvals, fetch_places
 from jobs.store.durations import Durations
 from jobs.store.needs import dependents_of, let_go, open_needs, refresh_dependents, take_over
+from jobs.store.results import may_use
 from jobs.tables import BuildRow, JobNeedRow, JobRow
 
 LIVE = [state.value for state in lifecycle.LIVE]
@@ -56,12 +57,15 @@ def enqueue(
         live = live_with_identity(session, request.identity) or _waiting_twin(session, request)
         if live is not None:
             _hurry(session, live, request, now)
+            _let_in(session, live, request, now)
             found[asked.identity] = live
         elif _is_done(session, request):
             found[asked.identity] = None
             let_go(session, request.identity)
         else:
-            found[asked.identity] = _insert(session, request, found, durations, now)
+            job = found[asked.identity] = _insert(session, request, found, durations, now)
+            if request.kind is Kind.BUILD:
+                approvals.hold(session, job, now)
     return found
 
 
@@ -101,13 +105,22 @@ def _hurry(session: Session, job: JobRow, request: JobRequest, now: datetime) ->
     session.add(job)
 
 
+def _let_in(session: Session, job: JobRow, request: JobRequest, now: datetime) -> None:
+    """The same commit in a fork that is trusted is the same code: it need not wait for a person."""
+    if job.blocked_by != lifecycle.NOT_APPROVED:
+        return
+    if approvals.missing(session, int(request.payload["revision_id"]), now) is None:
+        job.state, job.blocked_by, job.message, job.advice = State.QUEUED.value, None, "", ""
+        job.payload, job.title = dict(request.payload), request.title
+        session.add(job)
+
+
 def _is_done(session: Session, request: JobRequest) -> bool:
     if request.kind is Kind.BUILD:
         identity = request.payload["build_identity"]
-        query = select(BuildRow.id).where(
-            BuildRow.identity == identity, col(BuildRow.lost).is_(False)
-        )
-        return session.exec(query).first() is not None
+        query = select(BuildRow).where(BuildRow.identity == identity, col(BuildRow.lost).is_(False))
+        known = session.exec(query).first()
+        return known is not None and may_use(session, known, request.payload["revision_id"])
     if request.kind is Kind.FETCH_MODEL:
         return fetch_places.is_held(session, request)
     return False
