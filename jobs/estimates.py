@@ -49,11 +49,15 @@ def likely_seconds(kind: Kind, payload: Mapping[str, Any], past: Sequence[Past])
 
 @dataclass(frozen=True)
 class Expectation:
-    """When a job may start and end, counted from now; None where that is not known."""
+    """When a job may start and end, counted from now; None where that is not known.
+
+    `after` says what has to happen before, where that is one thing with a name.
+    """
 
     starts_in: timedelta | None
     ends_in: timedelta | None
     runs: bool = False
+    after: str = ""
 
     def __str__(self) -> str:
         return said(self)
@@ -104,6 +108,9 @@ def said(found: Expectation) -> str:
     if found.runs:
         return done or "not known"
     if found.starts_in is None:
-        return "not known"
-    start = "soon" if found.starts_in < timedelta(minutes=1) else f"in {about(found.starts_in)}"
-    return f"starts {start}, {done}" if done else f"starts {start}"
+        start = "not known"
+    elif found.starts_in < timedelta(minutes=1):
+        start = "starts soon"
+    else:
+        start = f"starts in {about(found.starts_in)}"
+    return ", ".join(words for words in (start, found.after, done) if words)

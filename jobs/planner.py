@@ -199,11 +199,17 @@ def bench_request(
         queue=f"bench.{payload.rig}",
         lane=lane,
         identity=bench_identity(payload, weights_sha256=weights.sha256, scenario=scenario),
-        title=f"bench {label} with {weights.name} on {payload.rig} ({scenario.name})",
+        title=f"bench {label} with {weights.name} on {payload.rig} "
+        f"({scenario.name}, {context_words(payload.context_tokens)})",
         payload=payload.model_dump(mode="json"),
         reason=reason,
         needs=tuple(request.identity for request in needs),
     )
+
+
+def context_words(tokens: int) -> str:
+    """An allocated context as titles say it: `32k`, `3000 tokens`."""
+    return f"{tokens // 1024}k" if tokens % 1024 == 0 else f"{tokens} tokens"
 
 
 def publish_request(*, lane: Lane, reason: str) -> JobRequest:

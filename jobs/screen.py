@@ -1,6 +1,8 @@
-"""Where laid out text goes: a terminal by its width, all else uncut; it words nothing."""
+"""Where laid out text goes: as wide as a terminal or COLUMNS says, else uncut; it words nothing."""
 
 from __future__ import annotations
+
+import os
 
 from rich.console import Console
 
@@ -9,6 +11,8 @@ UNCUT_COLUMNS = 100_000
 
 
 def screen(*, stderr: bool = False) -> Console:
-    """Standard output as rich prints to it; nothing is wrapped or cut where no terminal is."""
+    """Standard output as rich prints to it; uncut where no terminal is and nobody named a width."""
     console = Console(stderr=stderr)
-    return console if console.is_terminal else Console(stderr=stderr, width=UNCUT_COLUMNS)
+    if console.is_terminal or os.environ.get("COLUMNS", "").isdecimal():
+        return console
+    return Console(stderr=stderr, width=UNCUT_COLUMNS)

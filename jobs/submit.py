@@ -36,11 +36,13 @@ _AGAIN = "try again later; if it stays so, look at the network and at FORKSCOUT_
 class Submitted:
     """The jobs a wish led to, in the order they run; `done` counts what needed no job.
 
-    `identity` is that of the build that was asked for, where one was.
+    `joined` are the numbers of those that were on their way before, `identity` is that of the
+    build that was asked for, where one was.
     """
 
     jobs: tuple[JobRow, ...]
     done: int
+    joined: frozenset[int] = frozenset()
     identity: str = ""
 
     @property
@@ -115,8 +117,7 @@ def submit_bench(
             lane=Lane.ON_DEMAND,
             reason=ON_DEMAND,
         )
-        found = _queued(session, requests)
-    return _submitted(found)
+        return _queued(session, requests)
 
 
 def submit_build(desk: Desk, *, engine_name: str, ref: str | None, target: str) -> Submitted:
@@ -137,7 +138,7 @@ def submit_build(desk: Desk, *, engine_name: str, ref: str | None, target: str) 
             reason=ON_DEMAND,
         )
         found = _queued(session, [request])
-    return _submitted(found, identity=str(request.payload["build_identity"]))
+    return replace(found, identity=str(request.payload["build_identity"]))
 
 
 def submit_fetch(desk: Desk, place: str, *, rig: str = "") -> Submitted:
@@ -177,8 +178,7 @@ def submit_fetch(desk: Desk, place: str, *, rig: str = "") -> Submitted:
             reason=ON_DEMAND,
             rig=rig,
         )
-        jobs = _queued(session, [request])
-    return _submitted(jobs)
+        return _queued(session, [request])
 
 
 def submit_publish(desk: Desk) -> Submitted:
@@ -186,8 +186,7 @@ def submit_publish(desk: Desk) -> Submitted:
     with writing(desk.database) as session:
         reason = f"{ON_DEMAND} at {clock.now():%H:%M:%S.%f}"
         request = planner.publish_request(lane=Lane.ON_DEMAND, reason=reason)
-        found = _queued(session, [request])
-    return _submitted(found)
+        return _queued(session, [request])
 
 
 def ring_for(settings: Settings, database: Engine, jobs: Iterable[JobRow]) -> list[str]:
@@ -208,14 +207,13 @@ def ring_queues(settings: Settings, database: Engine, queues: Iterable[str]) -> 
     return sorted(wanted - served)
 
 
-def _queued(session: Session, requests: Iterable[JobRequest]) -> dict[str, JobRow | None]:
+def _queued(session: Session, requests: Iterable[JobRequest]) -> Submitted:
     asked = [replace(request, source=planner.BY_HAND) for request in requests]
-    return work.enqueue(session, asked, database_now(session))
-
-
-def _submitted(found: dict[str, JobRow | None], *, identity: str = "") -> Submitted:
+    now = database_now(session)
+    found = work.enqueue(session, asked, now)
     jobs = tuple(job for job in found.values() if job is not None)
-    return Submitted(jobs=jobs, done=len(found) - len(jobs), identity=identity)
+    joined = frozenset(job.id or 0 for job in jobs if job.created_at != now)
+    return Submitted(jobs=jobs, done=len(found) - len(jobs), joined=joined)
 
 
 def _files(

@@ -16,6 +16,11 @@ def printable(text: str) -> str:
     return "".join(c for c in _SEQUENCE.sub("", text) if c in "\n\t" or c.isprintable())
 
 
+def one_line(text: str) -> str:
+    """The same on one line, so that no stranger's word can pass for a line of ours."""
+    return printable(text).replace("\n", " ").replace("\t", " ")
+
+
 def sound(text: str) -> str:
     """Without the halves of characters that an argument may hold and no text does."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -18,6 +18,7 @@ from jobs.store import catalog, forks
 from jobs.store.origins import origins
 from jobs.tables import EngineRow
 from jobs.terminal import sound
+from scout.known import Known
 from scout.loading import apply
 from scout.reading import load, parse
 from scout.watchlist import WatchList
@@ -90,9 +91,9 @@ def remove(session: Session, name: str) -> str:
     return row.repo or row.package or ""
 
 
-def named_in(watchlist: Path | None, name: str, watched: Mapping[str, str | None]) -> str | None:
+def named_in(watchlist: Path | None, name: str, known: Known) -> str | None:
     """The configured watch list, where it would bring the engine back at the next look."""
-    if watchlist is None or not any(each.name == name for each in load(watchlist, watched).engines):
+    if watchlist is None or not any(each.name == name for each in load(watchlist, known).engines):
         return None
     return str(watchlist)
 

@@ -17,7 +17,7 @@ from jobs.db import open_database, reading
 from jobs.errors import UsageError
 from jobs.screen import screen
 from jobs.store import catalog, forks
-from jobs.terminal import json_text, printable
+from jobs.terminal import json_text, one_line
 from scout import (
     events_cli,
     fit_cli,
@@ -102,4 +102,4 @@ def lineage(engine: str, as_json: AsJson = False) -> None:
         return
     screen().print(as_tree(descents, marked=engine))
     for line in _notes(descents, away):
-        typer.echo(printable(line))
+        typer.echo(one_line(line))

@@ -14,14 +14,19 @@ from jobs import clock
 from jobs.config import Settings
 from jobs.db import open_database, reading
 from jobs.errors import UsageError, did_you_mean
-from jobs.store import catalog, led
+from jobs.store import catalog, led, source_health
 from jobs.store.led import LedTo
 from jobs.tables import EngineRow, EventRow
-from jobs.terminal import counted, json_text, printable
+from jobs.terminal import counted, json_text, one_line
 from scout.event_kinds import KINDS
 
 app = typer.Typer()
 
+NOTHING_SEEN = "nothing was seen yet: forkscout scout run"
+NOTHING_MOVED = (
+    "nothing moved yet: a first look notes what is there, the next one tells what is new; "
+    "forkscout up looks by itself"
+)
 INDENT = " " * 22
 MOST_NUMBERS = 8
 
@@ -54,6 +59,7 @@ def events(
             )
             names = {row.id: row for row in catalog.engines(session, retired=True)}
             came = led.led_to(session, [row.id or 0 for row in rows])
+            looked = bool(source_health.outlook(session).sources)
     finally:
         database.dispose()
     if as_json:
@@ -65,12 +71,14 @@ def events(
         typer.echo(
             "nothing of that was seen: forkscout events shows all there is"
             if asked
-            else "nothing was seen yet: forkscout scout run"
+            else NOTHING_MOVED
+            if looked
+            else NOTHING_SEEN
         )
     for row in rows:
-        typer.echo(f"{row.seen_at:%Y-%m-%d %H:%M} UTC  {printable(row.title)}")
+        typer.echo(f"{row.seen_at:%Y-%m-%d %H:%M} UTC  {one_line(row.title)}")
         if after := _came_of(row.id or 0, came[row.id or 0]):
-            typer.echo(f"{INDENT}{printable(after)}")
+            typer.echo(f"{INDENT}{one_line(after)}")
 
 
 def since_when(text: str, now: datetime) -> datetime:

@@ -16,7 +16,7 @@ from jobs.db import open_database, reading, writing
 from jobs.errors import UsageError
 from jobs.git import repo_url
 from jobs.store import forks as store
-from jobs.terminal import json_text, printable
+from jobs.terminal import json_text, one_line
 from scout import fork_tiers
 
 app = typer.Typer()
@@ -104,12 +104,12 @@ def watch_list(as_json: AsJson = False) -> None:
         typer.echo("no issue is watched: forkscout watch issue OWNER/NAME#NUMBER")
     for row in rows:
         line = f"{row.full_name}#{row.number}  {row.kind} {row.state}  {row.title}".rstrip()
-        typer.echo(printable(line))
+        typer.echo(one_line(line))
         if row.note:
-            typer.echo(printable(f"  {row.note}"))
+            typer.echo(one_line(f"  {row.note}"))
     for each in watched:
         state = f", {store.AWAY[each.state]}" if each.state in store.AWAY else ""
-        typer.echo(printable(f"{each.full_name}  fork{state}"))
+        typer.echo(one_line(f"{each.full_name}  fork{state}"))
 
 
 @unwatch_app.command("issue")

@@ -6,10 +6,11 @@ Pure; it knows no line of the file.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from jobs.errors import did_you_mean
 from jobs.git_names import is_pull
+from scout.known import NOTHING, Known
 from scout.model_reading import wrong_model
 from scout.problem import Problem
 from scout.rule_reading import wrong_rules
@@ -29,10 +30,10 @@ NO_PARENT = "no other engine is watched: add that one first, or leave parent out
 
 @dataclass(frozen=True)
 class Beside:
-    """What is there beside the sound entries of a file: engines that are watched already with
-    their parents, and the names of entries that are wrong in another way."""
+    """What is there beside the sound entries of a file: what is known here already, and the names
+    of entries that are wrong in another way."""
 
-    watched: Mapping[str, str | None] = field(default_factory=dict)
+    known: Known = NOTHING
     engines: frozenset[str] = frozenset()
     models: frozenset[str] = frozenset()
     stacks: frozenset[str] = frozenset()
@@ -50,21 +51,23 @@ def impossible(watch: WatchList, beside: Beside) -> Iterator[Problem]:
     for table, names in named.items():
         for at, name in _seconds(names):
             yield Problem((table, at, "name"), f"a second {table} {name!r}", "choose another name")
-    parents = {**dict.fromkeys(beside.engines), **beside.watched}
+    known = beside.known
+    parents = {**dict.fromkeys(beside.engines), **known.parents}
     parents |= {entry.name: entry.parent for entry in watch.engines}
     for at, engine in enumerate(watch.engines):
         yield from _wrong_engine(parents, at, engine)
     for at, model in enumerate(watch.models):
         yield from wrong_model(("model", at), model)
-    engines = {engine.name for engine in watch.engines} | beside.engines
-    models = dict.fromkeys(beside.models, "") | {each.name: each.role for each in watch.models}
+    engines = {engine.name for engine in watch.engines} | beside.engines | known.parents.keys()
+    models = {**known.models, **dict.fromkeys(beside.models, "")}
+    models |= {each.name: each.role for each in watch.models}
     for at, stack in enumerate(watch.stacks):
         yield from _wrong_stack(engines, models, at, stack)
         yield from wrong_asking(watch, at, stack)
     for at, golden in enumerate(watch.goldens):
-        yield from wrong_golden(watch, at, golden, beside.stacks)
+        yield from wrong_golden(watch, at, golden, beside.stacks, known)
     yield from wrong_scenarios(watch)
-    yield from wrong_rules(watch, engines=engines | beside.watched.keys())
+    yield from wrong_rules(watch, known, engines=engines, stacks=beside.stacks)
 
 
 def _seconds(names: Sequence[str]) -> Iterator[tuple[int, str]]:

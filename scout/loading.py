@@ -13,6 +13,7 @@ from jobs.planning.rules import FILTERS
 from jobs.store import catalog, hub, rigs, rules
 from jobs.store.origins import origin_of
 from jobs.tables import EngineRow
+from scout.known import Known
 from scout.watchlist import DRIVEN_FAMILIES, MADE_WAYS, EngineEntry, ModelEntry, WatchList
 
 
@@ -38,7 +39,7 @@ def apply(
 
     Several lists add up. With `replace`, what is not in this one is retired.
     """
-    known = _known(session)
+    before, known = known_here(session), _known(session)
     engines = {row.name: row for row in catalog.engines(session, retired=True)}
     touched: list[str] = []
     rows: dict[str, EngineRow] = {}
@@ -55,10 +56,11 @@ def apply(
     for place in watch_list.hub_watches:
         if hub.upsert_watch(session, place.watch, roles=place.roles, now=now):
             touched.append(f"place {place.watch}")
-    benchable = [stack for stack in watch_list.stacks if not watch_list.stack_obstacle(stack)]
+    obstacles = {each.name: watch_list.stack_obstacle(each, before) for each in watch_list.stacks}
+    benchable = [stack for stack in watch_list.stacks if not obstacles[stack.name]]
     for stack in benchable:
         values = {
-            "engine_id": rows[stack.engine].id,
+            "engine_id": (rows.get(stack.engine) or engines[stack.engine]).id,
             "target": stack.target,
             "drafter": stack.drafter,
             "mmproj": stack.mmproj,
@@ -74,7 +76,7 @@ def apply(
         }
         _, differs = catalog.upsert_stack(session, stack.name, now=now, values=values)
         touched += [f"stack {stack.name}"] if differs else []
-    usable = {stack.name for stack in benchable}
+    usable = {name for name in {*obstacles, *before.stacks} if not obstacles.get(name)}
     for golden in (each for each in watch_list.goldens if each.stack in usable):
         low, high = golden.decode_tps or (None, None)
         wish = rigs.Wish(
@@ -100,14 +102,32 @@ def apply(
         changed=tuple(name for name in touched if name in known),
         retired=tuple(retired),
         dropped=tuple(dropped),
-        not_yet=tuple(watch_list.not_yet()),
+        not_yet=tuple(watch_list.not_yet(before)),
         unwatched=tuple(unwatched),
     )
 
 
-def watched_parents(session: Session) -> dict[str, str | None]:
-    """The engines that are watched with their parents, which a list may build on."""
-    return {row.name: row.parent for row in catalog.engines(session)}
+def known_here(session: Session, *, replaced: bool = False) -> Known:
+    """What a list may build on; where it takes the place of all others, no engine and no stack."""
+    engines = () if replaced else catalog.engines(session)
+    names = {row.id: row.name for row in engines}
+    models = catalog.model_files(session)
+    return Known(
+        parents={row.name: row.parent for row in engines},
+        built={
+            row.name: frozenset(str(target["rig"]) for target in row.targets)
+            for row in engines
+            if row.targets
+        },
+        models={row.name: row.role for row in models},
+        stacks={
+            row.name: names[row.engine_id]
+            for row in catalog.stacks(session)
+            if row.engine_id in names
+        },
+        rigs=frozenset(row.name for row in catalog.rigs(session)),
+        model_classes=frozenset(row.model_class for row in models),
+    )
 
 
 def _known(session: Session) -> set[str]:

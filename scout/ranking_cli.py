@@ -17,7 +17,7 @@ from jobs.errors import UsageError, did_you_mean
 from jobs.screen import screen
 from jobs.sightings import RepositoryRow
 from jobs.store import forks as store
-from jobs.terminal import counted, json_text, printable, sound
+from jobs.terminal import counted, json_text, one_line, sound
 from scout.github.governor import Tier
 from scout.ranked_forks import RankedFork, best_first, ranked_forks
 
@@ -62,7 +62,7 @@ def forks(
     console = screen()
     for each in shown:
         for line in _lines(each, ranked=ranked):
-            console.print(Padding(Text(printable(line.text)), (0, 0, 0, line.indent), expand=False))
+            console.print(Padding(Text(one_line(line.text)), (0, 0, 0, line.indent), expand=False))
     for sign in LEGEND:
         typer.echo(sign)
 
@@ -100,9 +100,9 @@ def show(
         typer.echo(json_text(found.as_json()))
         return
     if row.full_name.lower() != name.lower():
-        typer.echo(printable(f"{name} is called {row.full_name} now"))
+        typer.echo(one_line(f"{name} is called {row.full_name} now"))
     for line in _explained(found):
-        typer.echo(printable(line))
+        typer.echo(one_line(line))
 
 
 def _found() -> list[RankedFork]:

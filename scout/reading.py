@@ -16,6 +16,7 @@ from pydantic_core import ErrorDetails
 from jobs.errors import UsageError, did_you_mean
 from jobs.toml_lines import Lines, syntax_fault
 from scout.impossible import Beside, impossible
+from scout.known import NOTHING, Known
 from scout.problem import Problem
 from scout.watchlist import (
     BudgetEntry,
@@ -54,10 +55,10 @@ def shipped(name: str) -> Path:
     return SHIPPED / f"{name}.toml"
 
 
-def load(path: Path, watched: Mapping[str, str | None] | None = None) -> WatchList:
+def load(path: Path, known: Known = NOTHING) -> WatchList:
     """The watch list in a file; a bare word such as `demo` names a shipped one.
 
-    `watched` are engines that are watched already, with their parents: the list may name them so.
+    What is `known` here already the list may name without an entry of its own.
     """
     bare = path.name == str(path)
     if bare and (path.is_dir() or not path.exists()) and shipped(path.name).exists():
@@ -81,10 +82,10 @@ def load(path: Path, watched: Mapping[str, str | None] | None = None) -> WatchLi
         raise UsageError(
             f"{path} is no watch list: not UTF-8 text", advice="save it as UTF-8"
         ) from error
-    return parse(text, str(path), watched)
+    return parse(text, str(path), known)
 
 
-def parse(text: str, name: str, watched: Mapping[str, str | None] | None = None) -> WatchList:
+def parse(text: str, name: str, known: Known = NOTHING) -> WatchList:
     """The watch list in `text`; `name` stands in the message of what is wrong."""
     text = text.replace("\r\n", "\n")
     try:
@@ -93,13 +94,13 @@ def parse(text: str, name: str, watched: Mapping[str, str | None] | None = None)
         raise syntax_fault(text, name, error) from error
     details: list[ErrorDetails] = []
     try:
-        sound, beside = WatchList.model_validate(data), Beside(watched or {})
+        sound, beside = WatchList.model_validate(data), Beside(known)
         problems = list(impossible(sound, beside))
         if not problems:
             return sound
     except ValidationError as error:
         details = error.errors()
-        problems = list(_further(data, watched or {}))
+        problems = list(_further(data, known))
     raise _told(text, name, details, problems)
 
 
@@ -124,7 +125,7 @@ def _told(
     return UsageError("\n".join(told), advice=first.advice or SEE_GUIDE)
 
 
-def _further(data: Mapping[str, Any], watched: Mapping[str, str | None]) -> Iterator[Problem]:
+def _further(data: Mapping[str, Any], known: Known) -> Iterator[Problem]:
     """What is impossible among the entries that are sound, where others are not."""
     sound: dict[str, dict[int, Any]] = {}
     names: dict[str, set[str]] = {}
@@ -138,7 +139,7 @@ def _further(data: Mapping[str, Any], watched: Mapping[str, str | None]) -> Iter
     own = data.get("scenario")
     written = enumerate(own if isinstance(own, list) else ())
     sound["scenario"] = {at: table for at, table in written if isinstance(table, dict)}
-    beside = Beside(watched, *(frozenset(names.get(t, ())) for t in ("engine", "model", "stack")))
+    beside = Beside(known, *(frozenset(names.get(t, ())) for t in ("engine", "model", "stack")))
     entries = {table: tuple(kept.values()) for table, kept in sound.items()}
     places = {table: tuple(kept) for table, kept in sound.items()}
     for each in impossible(WatchList.model_construct(**_by_field(entries)), beside):
@@ -173,9 +174,21 @@ def _problem(detail: ErrorDetails) -> Problem:
         words = re.findall(r"'([^']*)'", detail["ctx"]["expected"])
         given = str(detail["input"])[:80]
         return Problem(loc, f"{_where(loc)} cannot be {given!r}", did_you_mean(given, words))
+    if detail["type"] in ("less_than_equal", "greater_than_equal"):
+        says = f"{_where(loc)} cannot be {str(detail['input'])[:80]}"
+        return Problem(loc, says, _range_of(tables, key))
     says = str(detail["ctx"]["error"]) if detail["type"] == "value_error" else detail["msg"]
     advice = getattr(detail.get("ctx", {}).get("error"), "advice", "")
     return Problem(loc, f"{_where(loc)}: {says[:1].lower()}{says[1:]}", advice)
+
+
+def _range_of(tables: tuple[str, ...], key: str) -> str:
+    """Both ends of what a number may be, as far as its key has them."""
+    fields = _TABLES[tables].model_fields if tables in _TABLES else {}
+    bounds = fields[key].metadata if key in fields else []
+    low = [each.ge for each in bounds if hasattr(each, "ge")]
+    high = [each.le for each in bounds if hasattr(each, "le")]
+    return f"write a number from {low[0]} to {high[0]}" if low and high else ""
 
 
 def _where(loc: Sequence[str | int]) -> str:

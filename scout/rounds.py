@@ -26,7 +26,7 @@ from scout.engine_facts import keep_engine_facts
 from scout.github.desk import open_desk
 from scout.health import note_round
 from scout.history import GitHistory
-from scout.loading import apply, watched_parents
+from scout.loading import apply, known_here
 from scout.mention_watch import keep_mentions
 from scout.reading import load
 from scout.ref_watch import watch_refs
@@ -56,8 +56,8 @@ def ensure_watchlist(database: Engine, settings: Settings) -> str:
     with reading(database) as session:
         if settings.watchlist is None and catalog.engines(session, retired=True):
             return ""
-        watched = watched_parents(session)
-    found = load(settings.watchlist or Path(DEMO), watched)
+        known = known_here(session)
+    found = load(settings.watchlist or Path(DEMO), known)
     with writing(database) as session:
         apply(session, found, clock.now())
     return "" if settings.watchlist else TAKES_DEMO

@@ -14,7 +14,7 @@ from rich.text import Text
 from jobs.config import Settings
 from jobs.db import open_database
 from jobs.submit import ring_for
-from jobs.terminal import counted, json_text, printable
+from jobs.terminal import counted, json_text, one_line
 from scout import status_cli
 from scout.github.rounds import Round
 from scout.glance import Glance, glance
@@ -69,7 +69,7 @@ def run(
 
 
 def _note(text: str) -> None:
-    typer.echo(printable(text), err=True)
+    typer.echo(one_line(text), err=True)
 
 
 @contextmanager
@@ -78,13 +78,13 @@ def _progress() -> Iterator[Callable[[str], None]]:
     console = Console(stderr=True)
     if console.is_terminal:
         with console.status("looking around ...") as status:
-            yield lambda name: status.update(Text(f"looking at {printable(name)} ..."))
+            yield lambda name: status.update(Text(f"looking at {one_line(name)} ..."))
         return
     told: set[str] = set()
 
     def tell(name: str) -> None:
         found = _OF_SERVICE.fullmatch(name)
-        what = found[1] if found else "candidates" if "/" in name else printable(name)
+        what = found[1] if found else "candidates" if "/" in name else one_line(name)
         if what not in told:
             told.add(what)
             _note(f"looking at {what} ...")
@@ -103,13 +103,13 @@ def _asked(found: Round | HubRound) -> str:
 
 def _tell(seen: Glance) -> None:
     for name, labels in seen.summary.looked.items():
-        typer.echo(printable(f"{name}: {', '.join(labels) or 'nothing offered'}"))
+        typer.echo(one_line(f"{name}: {', '.join(labels) or 'nothing offered'}"))
     if seen.github is not None:
         typer.echo(f"GitHub: {_asked(seen.github)}")
     if seen.hub is not None:
         typer.echo(f"model hub: {_asked(seen.hub)}")
     for each in seen.new:
-        typer.echo(printable(f"new: {each['title']}"))
+        typer.echo(one_line(f"new: {each['title']}"))
     for name in seen.summary.unwatched:
         typer.echo(f"{name}: its repository is not watched yet, bench a commit of it by hand")
     for trouble in seen.troubles:
@@ -125,4 +125,4 @@ def _tell(seen: Glance) -> None:
     if not seen.new:
         typer.echo("nothing new")
     for job in seen.jobs:
-        typer.echo(f"queued job {job.id}: {printable(job.title)}")
+        typer.echo(f"queued job {job.id}: {one_line(job.title)}")

@@ -20,7 +20,7 @@ from jobs.store.source_health import (
     SourceHealth,
     outlook,
 )
-from jobs.terminal import counted, json_text, printable
+from jobs.terminal import counted, json_text, one_line
 from scout.github.rounds import IDENTITY
 from scout.github.visits import SOURCES
 from scout.hub.rounds import SOURCES as HUB_SOURCES
@@ -48,7 +48,7 @@ def status(
         typer.echo(json_text(asdict(found)))
     else:
         for line in lines(found, now=now):
-            typer.echo(printable(line))
+            typer.echo(one_line(line))
     if any(each.state == DEGRADED for each in found.sources):
         raise typer.Exit(1)
 

@@ -13,6 +13,7 @@ from jobs.hub_names import MOST_SHARDS, checked_commit, checked_file, checked_re
 from jobs.model import RIG_NAME
 from jobs.pip import PACKAGE_NAME
 from jobs.planning.rules import MOST_PRIORITY
+from scout.known import NOTHING, Known
 
 DRIVEN_FAMILIES = ("llama.cpp", "xllamacpp")
 MADE_WAYS = ("cmake", "wheel", "asset")
@@ -248,7 +249,7 @@ class GoldenEntry(_Table):
     revision: Annotated[str, AfterValidator(_branch)]
     decode_tps: (
         Annotated[
-            tuple[Annotated[float, Field(gt=0, strict=False)], ...],
+            tuple[Annotated[float, Field(gt=0)], ...],
             Field(strict=False, min_length=2, max_length=2),
         ]
         | None
@@ -260,7 +261,7 @@ class RigEntry(_Table):
     """`[[rig]]`: what a rig's card holds, where its worker does not say."""
 
     name: RigName
-    memory_gib: Annotated[float, Field(gt=0, le=4096, strict=False)]
+    memory_gib: Annotated[float, Field(ge=0.25, le=4096)]
 
 
 class RuleEntry(_Table):
@@ -289,7 +290,7 @@ class BudgetEntry(_Table):
 
     rig: RigName | None = None
     source: Annotated[str, AfterValidator(_source)] | None = None
-    hours_per_day: Annotated[float, Field(ge=0, le=24 * 64, strict=False)]
+    hours_per_day: Annotated[float, Field(ge=0, le=24 * 64)]
 
     @property
     def called(self) -> str:
@@ -327,18 +328,21 @@ class WatchList(_Table):
             return f"{ways} not built yet"
         return ""
 
-    def stack_obstacle(self, stack: StackEntry) -> str:
+    def stack_obstacle(self, stack: StackEntry, known: Known = NOTHING) -> str:
         """Why this release cannot bench a stack, or nothing."""
-        known = {model.name for model in self.models}
+        models = {*known.models, *(model.name for model in self.models)}
         files = [name for name in (stack.target, stack.drafter, stack.mmproj) if name]
-        if missing := [name for name in files if name not in known]:
+        if missing := [name for name in files if name not in models]:
             return f"weights from the hub need a [[model]] of that name ({missing[0]})"
         if later := [name for name in stack.scenarios if name in LATER_SCENARIOS]:
             return f"scenario {later[0]} comes later"
-        engine = next(engine for engine in self.engines if engine.name == stack.engine)
+        engine = next((engine for engine in self.engines if engine.name == stack.engine), None)
+        if engine is None:
+            built = known.built.get(stack.engine)
+            return "" if built else f"engine {stack.engine} is not built yet"
         return self.engine_obstacle(engine)
 
-    def not_yet(self) -> list[str]:
+    def not_yet(self, known: Known = NOTHING) -> list[str]:
         """All that is well said here and cannot be done by this release, one line each."""
         notes = []
         for engine in self.engines:
@@ -351,6 +355,6 @@ class WatchList(_Table):
                 if build.via not in MADE_WAYS
             ]
         for stack in self.stacks:
-            if obstacle := self.stack_obstacle(stack):
+            if obstacle := self.stack_obstacle(stack, known):
                 notes.append(f"stack {stack.name} is not benchable yet: {obstacle}")
         return notes

@@ -20,12 +20,13 @@ from jobs.db import open_database, reading, writing
 from jobs.git_names import is_pull
 from jobs.screen import screen
 from jobs.sightings import RepositoryRow
-from jobs.store import catalog, hub
+from jobs.store import catalog, hub, rules
 from jobs.store.refs import repositories_of_engines
 from jobs.tables import EngineRow
-from jobs.terminal import json_text
+from jobs.terminal import json_text, one_line
 from scout import adding
-from scout.loading import apply, watched_parents
+from scout.known import NOTHING, Known
+from scout.loading import apply, known_here
 from scout.reading import load
 from scout.rounds import ensure_watchlist
 from scout.watchlist import WatchList
@@ -49,13 +50,13 @@ def _database() -> Iterator[Engine]:
         engine.dispose()
 
 
-def _watched_already() -> Mapping[str, str | None]:
-    """What is watched here; nothing where there is no database yet, which no reading makes."""
+def _known_already(*, replaced: bool = False) -> Known:
+    """What is known here; nothing where there is no database yet, which no reading makes."""
     url = make_url(Settings().resolved_database_url)
     if url.get_backend_name() == "sqlite" and not Path(url.database or "").exists():
-        return {}
+        return NOTHING
     with _database() as database, reading(database) as session:
-        return watched_parents(session)
+        return known_here(session, replaced=replaced)
 
 
 def _built_on(watch_list: WatchList, watched: Mapping[str, str | None]) -> Iterator[str]:
@@ -82,15 +83,16 @@ def check(file: File, as_json: AsJson = False) -> None:
 
     Example: forkscout watchlist check fork-chain
     """
-    watched = _watched_already()
-    watch_list = load(file, watched)
-    notes = [*_built_on(watch_list, watched), *watch_list.not_yet()]
+    known = _known_already()
+    watch_list = load(file, known)
+    notes = [*_built_on(watch_list, known.parents), *watch_list.not_yet(known)]
     if as_json:
         _say_json({"file": str(file), "ok": True, "not_yet": notes})
         return
     typer.echo(
         f"{file} is right (engines: {len(watch_list.engines)}, models: {len(watch_list.models)}, "
-        f"stacks: {len(watch_list.stacks)}, places of the hub: {len(watch_list.hub_watches)})"
+        f"stacks: {len(watch_list.stacks)}, places of the hub: {len(watch_list.hub_watches)}, "
+        f"rules: {len(watch_list.rules)}, budgets: {len(watch_list.budgets)})"
     )
     for note in notes:
         typer.echo(f"  {note}")
@@ -102,7 +104,7 @@ def import_(file: File, replace: Replace = False, as_json: AsJson = False) -> No
 
     Example: forkscout watchlist import demo
     """
-    watch_list = load(file, {} if replace else _watched_already())
+    watch_list = load(file, _known_already(replaced=replace))
     with _database() as database, writing(database) as session:
         changes = apply(session, watch_list, clock.now(), replace=replace)
     if as_json:
@@ -154,11 +156,19 @@ def list_(as_json: AsJson = False) -> None:
             {"name": row.name, "target": row.target, "scenarios": row.scenarios}
             for row in catalog.stacks(session)
         ]
+        known_rules = [
+            {"name": row.name, "on": row.asked, "do": row.does, "only": row.only}
+            for row in rules.rules(session)
+        ]
+        budgets = [
+            {"name": row.name, "hours_per_day": row.hours_per_day} for row in rules.budgets(session)
+        ]
         places = [{"watch": row.watch, "roles": row.roles} for row in hub.watches(session)]
     if as_json:
-        _say_json({"engines": engines, "models": models, "stacks": stacks, "places": places})
+        told = {"engines": engines, "models": models, "stacks": stacks, "places": places}
+        _say_json({**told, "rules": known_rules, "budgets": budgets})
         return
-    if not engines and not places:
+    if not (engines or places or known_rules or budgets):
         typer.echo(catalog.NOTHING_WATCHED)
         return
     table = Table("engine", "family", "source", "trust", "rigs", "revisions", box=None)
@@ -169,11 +179,14 @@ def list_(as_json: AsJson = False) -> None:
             source = f"{source} (called {engine['called_now']} now)"
         rest = [engine[key] for key in ("trust", "rigs", "revisions")]
         rest = [engine["family"], source, *rest]
-        table.add_row(*(Text(str(cell)) for cell in (name, *rest)))
+        table.add_row(*(Text(one_line(str(cell))) for cell in (name, *rest)))
     screen().print(table)
-    typer.echo(f"models: {len(models)}, stacks: {len(stacks)}")
+    typer.echo(
+        f"models: {len(models)}, stacks: {len(stacks)}, "
+        f"rules: {len(known_rules)}, budgets: {len(budgets)}"
+    )
     for place in places:
-        typer.echo(f"{place['watch']} ({', '.join(place['roles'])})")
+        typer.echo(one_line(f"{place['watch']} ({', '.join(place['roles'])})"))
 
 
 def _called_now(row: EngineRow, places: Mapping[int, RepositoryRow]) -> str | None:
@@ -254,9 +267,9 @@ def remove(
     with _database() as database:
         _keep_up(database, settings)
         with writing(database) as session:
-            watched = watched_parents(session)
+            known = known_here(session)
             repo = adding.remove(session, name)
-    kept_in = adding.named_in(settings.watchlist, name, watched)
+    kept_in = adding.named_in(settings.watchlist, name, known)
     if as_json:
         _say_json({"removed": name, "repo": repo, "still_in": kept_in})
         return

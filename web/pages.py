@@ -13,6 +13,7 @@ from jobs.store.builds import phases_in
 from jobs.store.led import EventDetail
 from jobs.store.reasons import Why
 from jobs.store.shown import Entry, Front, Queue, ResultDetail, ShownEngine, ShownJob
+from jobs.store.shown_budgets import ShownBudget
 from jobs.terminal import counted
 from web import figure, reproduce, words
 from web.ranking import Board, Ranked
@@ -141,14 +142,24 @@ def result(detail: ResultDetail, *, now: datetime) -> Page:
     )
 
 
-def queue(found: Queue, *, now: datetime, silent_seconds: float) -> Page:
+def queue(
+    found: Queue,
+    *,
+    now: datetime,
+    silent_seconds: float,
+    budgets: Sequence[ShownBudget] = (),
+) -> Page:
     """Who runs, who waits and why, what ended."""
     silent = now - timedelta(seconds=silent_seconds)
     return Page(
         "queue.html",
         "queue.html",
         "Queue",
-        {"queue": found, "silent": {w.name for w in found.workers if w.beat_at < silent}},
+        {
+            "queue": found,
+            "silent": {w.name for w in found.workers if w.beat_at < silent},
+            "budgets": budgets,
+        },
     )
 
 

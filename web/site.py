@@ -17,6 +17,7 @@ from jobs.config import Settings
 from jobs.lifecycle import SOURCE_SHARE
 from jobs.model import State
 from jobs.store import board, builds, chains, led, overview, reasons, shown_negatives, workshop
+from jobs.store.shown_budgets import shown_budgets
 from web import build_pages, fit_site, fork_pages, negative_pages, pages, worker_pages
 from web.fit_wish import Asked
 from web.logs import tail
@@ -39,6 +40,7 @@ class Site:
     silent_seconds: float
     tells_apart: TellsApart = boots_apart
     share: float = SOURCE_SHARE
+    budget_hours: float = 0.0
 
     def boards(self, session: Session) -> tuple[Board, ...]:
         """The leaderboard, group by group."""
@@ -60,7 +62,10 @@ class Site:
                 return pages.leaderboard(self.boards(session), now=now)
             case "queue.html":
                 found = overview.queue(session, now=now)
-                return pages.queue(found, now=now, silent_seconds=self.silent_seconds)
+                budgets = shown_budgets(session, now, hours=self.budget_hours)
+                return pages.queue(
+                    found, now=now, silent_seconds=self.silent_seconds, budgets=budgets
+                )
             case "workers.html":
                 found_shop = workshop.workshop(session, now, silent_seconds=self.silent_seconds)
                 return worker_pages.workers(found_shop)
@@ -127,6 +132,7 @@ def site_of(settings: Settings) -> Site:
         clean=partial(redact, roots=roots, names=(_user(), socket.gethostname())),
         silent_seconds=settings.lease_seconds,
         share=settings.source_share,
+        budget_hours=settings.budget_hours_per_day,
     )
 
 

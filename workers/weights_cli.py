@@ -19,7 +19,7 @@ from jobs.config import Settings
 from jobs.db import open_database, reading
 from jobs.errors import UsageError
 from jobs.store import weights as rows
-from jobs.terminal import printable
+from jobs.terminal import one_line
 from workers.weight_adding import add_file
 from workers.weight_bringing import store_of
 from workers.weight_states import WeightState, counted, state_now, state_when_it_came
@@ -83,9 +83,9 @@ def add(
         typer.echo(json.dumps(asdict(added), indent=2))
         return
     typer.echo(f"{added.size_bytes:,} bytes, sha256 {added.sha256}")
-    typer.echo(f"known as {', '.join(printable(each) for each in added.models)}")
+    typer.echo(f"known as {', '.join(one_line(each) for each in added.models)}")
     if name and name not in added.models:
-        typer.echo(f"these bytes have a name already, so they are not called {printable(name)}")
+        typer.echo(f"these bytes have a name already, so they are not called {one_line(name)}")
 
 
 @weights_app.command()
@@ -177,15 +177,13 @@ def _say_way_back(entry: Entry) -> None:
                 place = "{repo}/{file}@{revision}".format_map({"revision": "main", **row.source})
                 typer.echo(f"`forkscout submit fetch {_quoted(place)}` brings it back")
             elif row.source:
-                typer.echo(f"the next job with {printable(row.name)} brings it back")
+                typer.echo(f"the next job with {one_line(row.name)} brings it back")
             else:
-                typer.echo(
-                    f"{printable(row.name)} has no source: only `weights add` brings it back"
-                )
+                typer.echo(f"{one_line(row.name)} has no source: only `weights add` brings it back")
 
 
 def _quoted(place: str) -> str:
-    return shlex.quote(printable(place))
+    return shlex.quote(one_line(place))
 
 
 def _lines(store: Store) -> list[Line]:
@@ -222,7 +220,7 @@ def _show(*, as_json: bool) -> None:
         wanted = "a job" if line.needed else "a stack" if line.asked_for else ""
         table.add_row(
             *(line.sha256[:12], line.form, f"{line.size_bytes / 1e6:,.1f}"),
-            *(line.used_at[:16].replace("T", " "), Text(printable(", ".join(line.models))), wanted),
+            *(line.used_at[:16].replace("T", " "), Text(one_line(", ".join(line.models))), wanted),
             line.state,
         )
     Console().print(table)

@@ -11,7 +11,7 @@ import typer
 from jobs import importing
 from jobs.config import Settings
 from jobs.db import database_now, open_database, writing
-from jobs.terminal import json_text, printable
+from jobs.terminal import json_text, one_line
 
 app = typer.Typer()
 
@@ -49,7 +49,7 @@ def import_result(
     for each in stored:
         said = each.sentence if each.is_new else "known already"
         place = f"result {each.result_id}: {each.scenario}, context {each.context_tokens}"
-        typer.echo(f"{place}: {printable(said)}")
+        typer.echo(f"{place}: {one_line(said)}")
     failed = sum(each.failure is not None for each in document.combinations)
     if failed:
         typer.echo(f"{failed} combinations of the file failed and left no result")

@@ -12,7 +12,7 @@ from jobs.db import database_now, open_database, reading
 from jobs.model import Lane
 from jobs.store import reasons
 from jobs.store.reasons import Needed, Why
-from jobs.terminal import json_text, printable
+from jobs.terminal import json_text, one_line
 
 
 def explain(settings: Settings, job_id: int, *, as_json: bool) -> None:
@@ -23,7 +23,7 @@ def explain(settings: Settings, job_id: int, *, as_json: bool) -> None:
         typer.echo(json_text(asdict(found)))
         return
     for line in told(found):
-        typer.echo(printable(line).replace("\n", " "))
+        typer.echo(one_line(line))
 
 
 def told(found: Why) -> Iterator[str]:

@@ -16,13 +16,14 @@ from jobs.db import database_now, open_database, reading
 from jobs.demo import note_of
 from jobs.estimates import Expectation
 from jobs.lifecycle import LIVE
-from jobs.model import State
-from jobs.store import line
+from jobs.model import Lane, State
+from jobs.screen import screen
+from jobs.store import line, pauses
 from jobs.store import work as store
 from jobs.store.expectations import Expectations
-from jobs.store.needs import needs_of
+from jobs.store.needs import held_by, needs_of, open_needs_of
 from jobs.tables import JobRow
-from jobs.terminal import json_text, printable
+from jobs.terminal import json_text, one_line
 
 app = typer.Typer()
 
@@ -55,30 +56,51 @@ def list_jobs(
         if dead or everything:
             states = (State.DEAD,) if dead else ()
             rows = list(store.jobs(session, states=states, limit=limit))
-            likely = [seen.alone(row) for row in rows if row.state in LIVE]
+            likely = list(seen.each([row for row in rows if row.state in LIVE]))
         else:
             rows = line.live_rows(session, most=limit)
             likely = list(seen.in_order(rows))
+        blocked = [row.id or 0 for row in rows if row.state == State.BLOCKED]
+        needs = open_needs_of(session, blocked) if blocked else {}
+        held = {number: held_by(found) for number, found in needs.items()}
+        paused = pauses.pauses(session, seen.now)
     found = {each.job_id: each.when for each in likely}
+    places = {each.job_id: each.position for each in likely}
     if as_json:
-        typer.echo(
-            json_text([{**job_json(row), **_likely(found.get(row.id or 0))} for row in rows])
-        )
+        told = [
+            {
+                **job_json(row),
+                **_likely(found.get(row.id or 0)),
+                "position": places.get(row.id or 0),
+                "waits_for": [need.id for need in needs.get(row.id or 0, ())],
+                "paused": row.state == State.QUEUED and row.queue in paused,
+            }
+            for row in rows
+        ]
+        typer.echo(json_text(told))
         return
     if not rows:
         nothing = NOTHING_DEAD if dead else NOTHING_YET if everything else NOTHING_WAITS
         typer.echo(nothing)
         return
     table = Table(box=None, pad_edge=False)
-    for name in ("job", "state", "what", "attempt", "expected", "note"):
+    for name in ("job", "state", "lane", "what", "attempt", "expected", "note"):
         table.add_column(name, overflow="fold")
     for row in rows:
-        title, note = printable(row.title), printable(_note(row))
-        when = str(found[row.id]) if row.id in found else ""
-        table.add_row(
-            str(row.id), row.state, Text(title), str(row.attempts), Text(when), Text(note)
+        place = places.get(row.id or 0)
+        cells = (
+            str(row.id),
+            row.state,
+            f"{Lane(row.lane).word} {place or ''}".strip() if row.state in LIVE else "",
+            row.title,
+            str(row.attempts),
+            str(found[row.id]) if row.id in found else "",
+            held.get(row.id or 0) or _note(row),
         )
-    Console(soft_wrap=False).print(table)
+        table.add_row(*(Text(one_line(cell)) for cell in cells))
+    screen().print(table)
+    for queue in sorted({row.queue for row in rows if row.state == State.QUEUED} & set(paused)):
+        typer.echo(one_line(pauses.said(paused[queue])))
     if dead:
         typer.echo(
             "`forkscout jobs --why JOB` tells its attempts, `forkscout retry JOB` tries again"
@@ -120,7 +142,7 @@ def show(job: int = typer.Argument(help="number of the job"), as_json: bool = JS
     for name, value in facts.items():
         if value not in (None, ""):
             shown = f"{value:%Y-%m-%d %H:%M:%S} UTC" if isinstance(value, datetime) else str(value)
-            table.add_row(Text(name, style="bold"), Text(printable(shown)))
+            table.add_row(Text(name, style="bold"), Text(one_line(shown)))
     Console().print(f"job {row.id}", style="bold")
     Console().print(table)
 

@@ -21,7 +21,7 @@ from jobs.store import negatives as store
 from jobs.store.handmade import Told
 from jobs.store.shown_negatives import ShownNegative
 from jobs.tables import JobRow
-from jobs.terminal import json_text, printable
+from jobs.terminal import json_text, one_line
 
 app = typer.Typer()
 negatives_app = typer.Typer(help="What does not work, until when, and what overturned it.")
@@ -90,7 +90,7 @@ def _list(
     for name in ("no.", "what", "class", "why", "state", "days left", "retest"):
         table.add_column(name, overflow="fold")
     for each in found:
-        table.add_row(*(Text(printable(cell)) for cell in _cells(each)))
+        table.add_row(*(Text(one_line(cell)) for cell in _cells(each)))
     screen().print(table)
 
 
@@ -125,7 +125,7 @@ def show(
         return
     for each in found:
         for line in _told(each):
-            typer.echo(printable(line).replace("\n", " "))
+            typer.echo(one_line(line))
 
 
 def _told(found: ShownNegative) -> Iterator[str]:
@@ -202,15 +202,15 @@ def add(
         typer.echo(json_text({**asdict(found), "jobs": [job.id for job in done.jobs]}))
         return
     until = f"{found.expires_at:%Y-%m-%d %H:%M} UTC"
-    typer.echo(printable(f"negative {number}: {found.what} stands until {until}"))
+    typer.echo(one_line(f"negative {number}: {found.what} stands until {until}"))
     if found.follows_id:
         typer.echo(f"it follows negative {found.follows_id} and stands {counted_days(found.days)}")
     if found.preflight and not found.moves:
-        typer.echo(printable(f"the pre-flight: {found.preflight}"))
+        typer.echo(one_line(f"the pre-flight: {found.preflight}"))
     for move in found.moves:
-        typer.echo(printable(move.says))
+        typer.echo(one_line(move.says))
         if move.refusal:
-            typer.echo(printable(f"no trial is queued: {move.refusal}"))
+            typer.echo(one_line(f"no trial is queued: {move.refusal}"))
     _say_jobs(done.jobs, unserved)
 
 
@@ -265,6 +265,6 @@ def forget(
 
 def _say_jobs(jobs: Sequence[JobRow], unserved: Sequence[str]) -> None:
     for job in jobs:
-        typer.echo(f"job {job.id}: {printable(job.title)} ({job.state})")
+        typer.echo(f"job {job.id}: {one_line(job.title)} ({job.state})")
     if unserved:
         typer.echo(f"nobody serves {', '.join(unserved)} now; `forkscout up` starts the workers")

@@ -20,12 +20,13 @@ from jobs.model import Kind
 from jobs.planner import JobRequest
 from jobs.planning_tables import LeftOutRow
 from jobs.screen import screen
-from jobs.store import rules, work, worlds
+from jobs.store import catalog, rules, work, worlds
 from jobs.tables import EventRow, JobRow
-from jobs.terminal import counted, json_text, printable
+from jobs.terminal import counted, json_text, one_line
 
 app = typer.Typer()
 
+NOTHING_SEEN = "nothing was seen yet: `forkscout scout run` looks"
 NOTHING_NEW = "every event is planned; `forkscout plan --dry-run EVENT` shows one of them again"
 NOTHING_LEFT = "nothing is left out"
 
@@ -64,6 +65,7 @@ def _plan(
         shown = [_as_json(each) for each in found]
         trees = [_lines(each) for each in found]
         jobs = [job for each in found for job in each.jobs]
+        any_event = bool(catalog.events(session, limit=1))
         came_back: list[JobRow] = []
         if not dry_run and not event:
             came_back = dispatch.plan_events(
@@ -73,9 +75,9 @@ def _plan(
         typer.echo(json_text(shown))
     for lines in () if as_json else trees:
         for line in lines:
-            typer.echo(printable(line))
+            typer.echo(one_line(line))
     if not found and not as_json:
-        typer.echo(NOTHING_NEW)
+        typer.echo(NOTHING_NEW if any_event else NOTHING_SEEN)
     if not dry_run:
         _ring(settings, database, [*jobs, *came_back], quiet=as_json)
 
@@ -198,7 +200,7 @@ def _show_left_out(database: Engine, event: str, as_json: bool) -> None:
     for name in ("event", "what", "why", "worth", "since"):
         table.add_column(name, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(printable(cell)) for cell in _cells(row)))
+        table.add_row(*(Text(one_line(cell)) for cell in _cells(row)))
     screen().print(table)
 
 

@@ -15,7 +15,7 @@ from jobs.errors import UsageError
 from jobs.model import RIG_NAME
 from jobs.station import BENCH
 from jobs.store import fleet, line, pauses
-from jobs.terminal import counted, json_text, printable
+from jobs.terminal import counted, json_text, one_line
 
 app = typer.Typer()
 queue_app = typer.Typer(no_args_is_help=True, help="Pause and resume queues.")
@@ -30,17 +30,17 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 def pause(
     queue: str = typer.Argument(help="build, publish or bench.RIG"),
     until: str = typer.Option("", help="when it goes on by itself: 90m, 2h, 3d, 2026-11-30T18:00"),
-    reason: str = typer.Option("", help="why, for those who wait"),
+    reason: str = typer.Option("", "--why", "--reason", help="for those who wait"),
 ) -> None:
     """Take no new job of a queue; what runs is finished.
 
-    Example: `forkscout queue pause bench.cpu --until 2h --reason "driver update"`
+    Example: `forkscout queue pause bench.cpu --until 2h --why "driver update"`
     """
     name = checked_queue(queue)
     with writing(open_database(Settings())) as session:
         now = database_now(session)
         moment = until_when(until, now) if until else None
-        pauses.pause(session, name, now, reason=reason[:LONGEST_REASON], until=moment)
+        pauses.pause(session, name, now, reason=kept_reason(reason), until=moment)
     end = f"until {moment:%Y-%m-%d %H:%M} UTC" if moment else f"`forkscout queue resume {name}`"
     typer.echo(f"{name} is paused; it goes on {end if moment else f'with {end}'}")
 
@@ -86,7 +86,7 @@ def list_queues(as_json: bool = typer.Option(False, "--json", help="print JSON")
         typer.echo(json_text(found))
         return
     for each in found:
-        typer.echo(printable(_told(each)))
+        typer.echo(one_line(_told(each)))
     if not found:
         typer.echo("no queue has a job, a worker or a pause; `forkscout up` starts the workers")
 
@@ -131,7 +131,15 @@ def drain(
         submit.ring_queues(settings, database, [worker.queue for worker in meant])
     says = "takes jobs again" if undo else "takes no more jobs and gives its running one back"
     for worker in meant:
-        typer.echo(f"{printable(worker.name)} {says}")
+        typer.echo(f"{one_line(worker.name)} {says}")
+
+
+def kept_reason(text: str) -> str:
+    """A reason as it is kept: one line of at most LONGEST_REASON characters; a cut is told."""
+    words = one_line(text).strip()
+    if len(words) > LONGEST_REASON:
+        typer.echo(f"the reason is cut after {LONGEST_REASON} characters", err=True)
+    return words[:LONGEST_REASON]
 
 
 def checked_queue(name: str) -> str:

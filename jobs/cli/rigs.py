@@ -10,14 +10,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from jobs.cli.queues import LONGEST_REASON
+from jobs.cli.queues import kept_reason
 from jobs.config import Settings
 from jobs.db import database_now, open_database, reading, writing
 from jobs.errors import UsageError, did_you_mean
 from jobs.store import doubts, rigs, workshop
 from jobs.store.workshop import ShownRig
 from jobs.submit import ring_queues
-from jobs.terminal import counted, json_text, printable
+from jobs.terminal import counted, json_text, one_line
 
 app = typer.Typer()
 rig_app = typer.Typer(no_args_is_help=True, help="How the rigs are; quarantine and release.")
@@ -39,7 +39,7 @@ def list_rigs(as_json: bool = JSON) -> None:
         typer.echo(json_text([asdict(each) for each in found]))
         return
     for each in found:
-        typer.echo(printable(_told(each)))
+        typer.echo(one_line(_told(each)))
     if not found:
         typer.echo("no rig is known; `forkscout watchlist import demo` names one")
 
@@ -60,31 +60,33 @@ def show_rig(name: str = NAME, as_json: bool = JSON) -> None:
     if as_json:
         typer.echo(json_text(asdict(found)))
         return
-    typer.echo(printable(_told(found)))
+    typer.echo(one_line(_told(found)))
     golden = found.golden
     if golden is not None:
         band = "not known yet" if golden.low is None else f"{golden.low:.1f} to {golden.high:.1f}"
         says = f"golden: {golden.stack} at {golden.revision} ({golden.origin}), band {band} t/s"
-        typer.echo(printable(says))
+        typer.echo(one_line(says))
         if golden.fault:
-            typer.echo(printable(f"it cannot run yet: {golden.fault}"))
+            typer.echo(one_line(f"it cannot run yet: {golden.fault}"))
     for run in found.runs:
         speed = "" if run.decode_tps is None else f" {run.decode_tps:.1f} t/s"
         words = f"{_at(run.at)} {run.outcome.replace('_', ' ')}{speed}: {run.why}"
-        typer.echo(printable(words))
+        typer.echo(one_line(words))
 
 
 @rig_app.command("quarantine")
 def quarantine(
     name: str = NAME,
-    why: str = typer.Option(..., "--why", help="for those who wait"),
+    why: str = typer.Option(..., "--why", "--reason", help="for those who wait"),
 ) -> None:
     """Let a rig run nothing but health jobs, until you release it.
 
     Example: `forkscout rig quarantine cpu --why "fan is broken"`
     """
     with writing(open_database(Settings())) as session:
-        rigs.quarantine(session, name, why[:LONGEST_REASON], database_now(session))
+        before = rigs.quarantine(session, name, kept_reason(why), database_now(session))
+    if before:
+        typer.echo(one_line(f"{name} was quarantined already ({before}); both reasons are kept"))
     typer.echo(f"{name} is quarantined; `forkscout rig release {name}` undoes it")
 
 
@@ -120,7 +122,7 @@ def golden(name: str = NAME) -> None:
     with writing(open_database(Settings())) as session:
         found = rigs.want_run(session, name, database_now(session))
     says = f"the golden of {name} ({found.stack} at {found.revision}) runs next"
-    typer.echo(printable(f"{says}; `forkscout rig show {name}` tells what it said"))
+    typer.echo(one_line(f"{says}; `forkscout rig show {name}` tells what it said"))
 
 
 @app.command()
@@ -145,13 +147,13 @@ def workers(as_json: bool = JSON) -> None:
         now = f"{each.condition}: {each.trouble}" if each.trouble else each.condition
         job = f"{each.job.id} {each.job.title}" if each.job else ""
         cells = (each.name, now, f"{each.beat_age_seconds} s ago", job)
-        table.add_row(*(Text(printable(cell)) for cell in cells))
+        table.add_row(*(Text(one_line(cell)) for cell in cells))
     if found.workers:
         Console(soft_wrap=False).print(table)
     else:
         typer.echo("no worker has reported; `forkscout up` starts them")
     for alarm in found.alarms:
-        typer.echo(printable(f"alarm: {alarm.says}; {alarm.advice}"))
+        typer.echo(one_line(f"alarm: {alarm.says}; {alarm.advice}"))
 
 
 def _told(found: ShownRig) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from importlib.metadata import entry_points, version
 
 import typer
@@ -15,6 +16,7 @@ from jobs import log
 from jobs.cli import (
     approvals,
     bringing,
+    budgets,
     builds,
     failures,
     flags,
@@ -28,8 +30,8 @@ from jobs.cli import (
     work,
 )
 from jobs.config import ENV_PREFIX
-from jobs.errors import ScoutError
-from jobs.terminal import printable
+from jobs.errors import ScoutError, UsageError
+from jobs.terminal import printable, sound
 
 COMMAND_GROUP = "forkscout.commands"
 
@@ -51,6 +53,7 @@ def build_app(wanted: str = "") -> typer.Typer:
         flags.app,
         approvals.app,
         plan.app,
+        budgets.app,
         listing.app,
         queues.app,
         bringing.app,
@@ -90,6 +93,7 @@ def main() -> None:
     """Run the command line; exit 2 for a wrong wish, 1 for a failure."""
     log.configure()
     try:
+        refuse_what_is_no_text(sys.argv[1:])
         build_app(next(iter(sys.argv[1:]), ""))()
     except ScoutError as fault:
         complain(fault.message, fault.advice)
@@ -112,6 +116,16 @@ def main() -> None:
         says = f"{fault.strerror or fault}{where}"
         complain(says, "check the disk, the permissions and FORKSCOUT_HOME")
         sys.exit(1)
+
+
+def refuse_what_is_no_text(words: Sequence[str]) -> None:
+    """Raise `UsageError` for an argument that holds bytes which are no UTF-8."""
+    for word in words:
+        if word != sound(word):
+            raise UsageError(
+                f"{sound(word)[:80]!r} holds bytes that are no UTF-8",
+                advice="write it as UTF-8; rename a file whose name is not",
+            )
 
 
 def wrong_setting(fault: ValidationError) -> str:

@@ -17,8 +17,9 @@ from jobs.model import State
 from jobs.scenarios import DEFAULT_SCENARIO
 from jobs.store import scenarios
 from jobs.store import work as store
+from jobs.store.needs import dependents_of
 from jobs.submit import Desk, Submitted
-from jobs.terminal import json_text, printable
+from jobs.terminal import counted, json_text, one_line, printable
 
 app = typer.Typer()
 submit_app = typer.Typer(
@@ -27,6 +28,7 @@ submit_app = typer.Typer(
 app.add_typer(submit_app, name="submit")
 
 FOLLOW_SECONDS = 0.3
+MOST_NUMBERS = 12
 
 
 @submit_app.command("bench")
@@ -122,10 +124,13 @@ def _report(
 ) -> None:
     unserved = submit.ring_for(settings, open_database(settings), done.jobs)
     if as_json:
-        typer.echo(json_text([job_json(job) for job in done.jobs]))
+        typer.echo(
+            json_text([{**job_json(job), "joined": job.id in done.joined} for job in done.jobs])
+        )
         return
     for job in done.jobs:
-        typer.echo(f"job {job.id}: {printable(job.title)} ({job.state})")
+        joined = ", joined: it was on its way already" if job.id in done.joined else ""
+        typer.echo(f"job {job.id}: {one_line(job.title)} ({job.state}{joined})")
     if not done.jobs:
         typer.echo(nothing)
     say_unserved(unserved)
@@ -139,22 +144,30 @@ def cancel(job: int = typer.Argument(help="number of the job")) -> None:
     """
     with writing(open_database(Settings())) as session:
         row = store.cancel(session, job, database_now(session))
+        held = [each.id for each in dependents_of(session, job) if each.state == State.BLOCKED]
     ending = "is cancelled" if row.state == State.CANCELLED else "is asked to stop"
     typer.echo(f"job {job} {ending}; `forkscout retry {job}` queues it again")
+    if held:
+        numbers = ", ".join(str(each) for each in held[:MOST_NUMBERS])
+        more = f" and {len(held) - MOST_NUMBERS} more" if len(held) > MOST_NUMBERS else ""
+        typer.echo(f"until then {counted(len(held), 'job')} cannot start: {numbers}{more}")
 
 
 @app.command()
 def retry(job: int = typer.Argument(help="number of the job")) -> None:
-    """Queue an ended job again, and the failed ones it needs.
+    """Queue an ended job again, and the ended ones it needs.
 
     Example: `forkscout retry 7`
     """
     settings = Settings()
     database = open_database(settings)
     with writing(database) as session:
-        row = store.retry(session, job, database_now(session))
-    unserved = submit.ring_for(settings, database, [row])
-    typer.echo(f"job {job} is {row.state}")
+        rows = store.retry(session, job, database_now(session))
+    unserved = submit.ring_for(settings, database, rows)
+    typer.echo(f"job {job} is {rows[0].state}")
+    for need in rows[1:]:
+        says = f"job {need.id}, which it waits for, is {need.state} again: {need.title}"
+        typer.echo(one_line(says))
     say_unserved(unserved)
 
 

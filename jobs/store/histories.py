@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -57,18 +57,16 @@ def budgets(session: Session, now: datetime, *, hours: float = 0.0) -> tuple[Bud
         known += [Budget(hours * 3600, rig=name) for name in rigs if name not in bounded]
     if not known:
         return ()
-    spent = _spent(session, now)
-    return tuple(
-        replace(
-            budget,
-            spent=sum(
-                seconds
-                for (rig, source), seconds in spent.items()
-                if budget.covers(rig=rig, source=source)
-            ),
-        )
-        for budget in known
-    )
+    spent = used_today(session, now)
+    for asks, seconds in to_come(session).items():
+        spent[asks] = spent.get(asks, 0.0) + seconds
+    return tuple(replace(budget, spent=drawn(budget, spent)) for budget in known)
+
+
+def drawn(budget: Budget, seconds: Mapping[tuple[str, str], float]) -> float:
+    """What of these, by rig and source, draws on a budget."""
+    asks = seconds.items()
+    return sum(each for (rig, source), each in asks if budget.covers(rig=rig, source=source))
 
 
 def has_room(session: Session, asked: JobRequest, now: datetime, *, hours: float = 0.0) -> bool:
@@ -83,9 +81,8 @@ def has_room(session: Session, asked: JobRequest, now: datetime, *, hours: float
     )
 
 
-def _spent(session: Session, now: datetime) -> dict[tuple[str, str], float]:
-    """Seconds by rig and source: of benches that ended today (UTC), and of all that are to come."""
-    spent: dict[tuple[str, str], float] = defaultdict(float)
+def to_come(session: Session) -> dict[tuple[str, str], float]:
+    """Seconds by rig and source of all benches that wait or run."""
     is_bench = JobRow.kind == Kind.BENCH.value
     waiting = (
         select(
@@ -96,8 +93,16 @@ def _spent(session: Session, now: datetime) -> dict[tuple[str, str], float]:
         .where(is_bench, col(JobRow.state).in_(LIVE))
         .group_by(JobRow.queue, JobRow.source)
     )
-    for queue, source, seconds in session.exec(waiting):
-        spent[queue.removeprefix("bench."), source] += seconds
+    return {
+        (queue.removeprefix("bench."), source): float(seconds)
+        for queue, source, seconds in session.exec(waiting)
+    }
+
+
+def used_today(session: Session, now: datetime) -> dict[tuple[str, str], float]:
+    """Seconds by rig and source of benches that ended today (UTC)."""
+    spent: dict[tuple[str, str], float] = defaultdict(float)
+    is_bench = JobRow.kind == Kind.BENCH.value
     ended = select(JobRow.queue, JobRow.source, JobRow.started_at, JobRow.finished_at).where(
         is_bench, col(JobRow.finished_at) >= day_of(now), col(JobRow.started_at).is_not(None)
     )
@@ -105,7 +110,7 @@ def _spent(session: Session, now: datetime) -> dict[tuple[str, str], float]:
         if started and finished:
             took = max(timedelta(0), finished - max(started, day_of(now)))
             spent[queue.removeprefix("bench."), source] += took.total_seconds()
-    return spent
+    return dict(spent)
 
 
 def day_of(now: datetime) -> datetime:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
 
+import sqlalchemy
 from sqlalchemy import ColumnElement, TextClause, func, literal, text, tuple_, update
 from sqlmodel import Session, col, select
 
@@ -135,19 +136,25 @@ def take_first(session: Session, queue: str, now: datetime, *, share: float) -> 
 def _let_past(
     session: Session, queue: str, first: _Next, now: datetime, *, share: float
 ) -> _Next | None:
+    chosen = goes_before(session, queue, first.lane, first.source, now, share=share)
+    return None if chosen is None else _served_next(session, queue, now, col(JobRow.id) == chosen)
+
+
+def goes_before(
+    session: Session, queue: str, lane: int, source: str, now: datetime, *, share: float
+) -> int | None:
+    """The job of another source that goes first because this one used more than its share.
+
+    None where it did not, or where nobody else waits in its lane.
+    """
     over = lifecycle.over_share(usage.of_sources(session, queue, now), share)
-    if first.source not in over:
+    if source not in over:
         return None
-    waiting = [name for name in _sources(session, queue, first.lane) if name not in over]
+    waiting = [name for name in _sources(session, queue, lane) if name not in over]
     heads = [
-        head
-        for name in waiting
-        if (head := _head_of(session, queue, first.lane, name, now)) is not None
+        head for name in waiting if (head := _head_of(session, queue, lane, name, now)) is not None
     ]
-    if not heads:
-        return None
-    chosen = min(heads, key=lambda head: head[0])[1]
-    return _served_next(session, queue, now, col(JobRow.id) == chosen)
+    return min(heads, key=lambda head: head[0])[1] if heads else None
 
 
 def _sources(session: Session, queue: str, lane: int) -> Iterator[str]:
@@ -189,6 +196,32 @@ def ahead_of(session: Session, row: JobRow) -> Ahead:
         ).where(STANDS, JobRow.queue == row.queue, tuple_(*SERVED) < place)
     ).one()
     return Ahead(counted, float(seconds or 0) if known == counted else None)
+
+
+def ahead_of_each(session: Session, rows: Collection[JobRow]) -> dict[int, Ahead]:
+    """The same for many rows: each line is walked once, however many of it are asked for."""
+    ids = [cast(int, row.id) for row in rows]
+    before: dict[str, Any] = {
+        "partition_by": col(JobRow.queue),
+        "order_by": SERVED,
+        "rows": (None, -1),
+    }
+    walked = (
+        sqlalchemy.select(
+            col(JobRow.id).label("id"),
+            func.count().over(**before).label("jobs"),
+            func.count(col(JobRow.estimate_seconds)).over(**before).label("known"),
+            func.sum(JobRow.estimate_seconds).over(**before).label("seconds"),
+        )
+        .where(STANDS, col(JobRow.queue).in_({row.queue for row in rows}))
+        .subquery()
+    )
+    wanted = sqlalchemy.select(walked).where(walked.c.id.in_(ids))
+    found = session.execute(wanted) if ids else ()
+    return {
+        number: Ahead(jobs, float(seconds or 0) if known == jobs else None)
+        for number, jobs, known, seconds in found
+    }
 
 
 def length(session: Session, queue: str) -> int:

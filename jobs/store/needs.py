@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import cast
 
 from sqlalchemy.orm import aliased
@@ -28,16 +28,24 @@ def needs_of(session: Session, job_id: int) -> Sequence[JobRow]:
 
 def open_needs(session: Session, job_id: int) -> list[JobRow]:
     """The needs that still hold this job: not succeeded, or not ended where an end is enough."""
+    return open_needs_of(session, [job_id])[job_id]
+
+
+def open_needs_of(session: Session, job_ids: Collection[int]) -> dict[int, list[JobRow]]:
+    """The same of many jobs at once."""
     query = (
-        select(JobRow)
-        .join(JobNeedRow, col(JobNeedRow.needs_id) == col(JobRow.id))
+        select(JobNeedRow.job_id, JobRow)
+        .join(JobRow, col(JobNeedRow.needs_id) == col(JobRow.id))
         .where(
-            JobNeedRow.job_id == job_id,
+            col(JobNeedRow.job_id).in_(job_ids),
             (col(JobNeedRow.settled).is_(False) & (col(JobRow.state) != State.SUCCEEDED.value))
             | (col(JobNeedRow.settled).is_(True) & col(JobRow.state).in_(_LIVE)),
         )
     )
-    return list(session.exec(query.order_by(col(JobRow.id))).all())
+    found: dict[int, list[JobRow]] = {number: [] for number in job_ids}
+    for number, need in session.exec(query.order_by(col(JobRow.id))):
+        found[number].append(need)
+    return found
 
 
 def stage_of(session: Session, job_id: int) -> dict[State, int]:
@@ -69,8 +77,9 @@ def _refresh(session: Session, dependent: JobRow) -> None:
         dependent.state, dependent.blocked_by = State.QUEUED.value, None
         dependent.message = ""
     else:
-        dependent.blocked_by = f"job:{holding[0].id}"
-        dependent.message = _why_blocked(holding[0])
+        over = [need for need in holding if need.state not in _LIVE]
+        dependent.blocked_by = f"job:{(over or holding)[0].id}"
+        dependent.message = held_by(holding) if over else ""
     session.add(dependent)
     session.flush()
 
@@ -98,6 +107,23 @@ def take_over(session: Session, job: JobRow) -> None:
     session.flush()
 
 
+def held_by(needs: Sequence[JobRow]) -> str:
+    """What open needs keep a job from, all of them, with what frees it from the ended ones."""
+    waits: list[str] = []
+    says: list[str] = []
+    for need in needs:
+        cause = f" ({need.failure_class})" if need.failure_class else ""
+        if need.state in _LIVE:
+            waits.append(str(need.id))
+        else:
+            says.append(
+                f"blocked by {need.state} job {need.id}{cause}: `forkscout retry {need.id}`"
+            )
+    if waits:
+        says.append(f"waits for job{'s' if len(waits) > 1 else ''} {', '.join(waits)}")
+    return "; ".join(says)
+
+
 def let_go(session: Session, identity: str) -> None:
     """Free what ended jobs of this question hold: it was answered elsewhere."""
     query = select(JobRow).where(
@@ -117,10 +143,3 @@ def let_go(session: Session, identity: str) -> None:
 
 def _waits(job: JobRow) -> bool:
     return job.state == State.BLOCKED.value
-
-
-def _why_blocked(need: JobRow) -> str:
-    if need.state in _LIVE:
-        return ""
-    cause = f" ({need.failure_class})" if need.failure_class else ""
-    return f"waits for job {need.id}, which is {need.state}{cause}"

@@ -92,10 +92,16 @@ def _pick(shown: Mapping[int, ShownJob], rows: Iterable[JobRow]) -> tuple[ShownJ
     return tuple(shown[row.id or 0] for row in rows)
 
 
-def jobs(session: Session, *, limit: int) -> tuple[ShownJob, ...]:
-    """The jobs made last, newest first."""
+def jobs(session: Session, *, now: datetime, limit: int) -> tuple[ShownJob, ...]:
+    """The jobs made last, newest first; those that stand in line know their places."""
     newest = select(JobRow).order_by(col(JobRow.id).desc()).limit(limit)
-    return shown_jobs(session, session.exec(newest).all())
+    rows = session.exec(newest).all()
+    live = [row for row in rows if row.state in LIVE]
+    likely = {each.job_id: each for each in Expectations(session, now).each(live)}
+    return tuple(
+        expected(job, likely[job.id], now) if job.id in likely else job
+        for job in shown_jobs(session, rows)
+    )
 
 
 def job(session: Session, job_id: int, *, now: datetime) -> ShownJob | None:

@@ -23,6 +23,13 @@ def pause(
     return row
 
 
+def said(row: PauseRow) -> str:
+    """One sentence on a pause: since when, until when, why."""
+    end = f" until {row.until:%Y-%m-%d %H:%M} UTC" if row.until else ""
+    reason = f" ({row.reason})" if row.reason else ""
+    return f"{row.queue} is paused since {row.since:%Y-%m-%d %H:%M} UTC{end}{reason}"
+
+
 def resume(session: Session, queue: str) -> bool:
     """Whether this queue was paused; it is no more."""
     row = session.get(PauseRow, queue)

@@ -13,9 +13,9 @@ from sqlmodel import Session, col, select
 from jobs import lifecycle, planner
 from jobs.line_tables import AttemptRow
 from jobs.model import Lane, State
-from jobs.store import fleet, pauses, rigs, taking, usage, work
+from jobs.store import fleet, line, pauses, rigs, taking, usage, work
 from jobs.store.expectations import SILENT, Expectations
-from jobs.store.needs import dependents_of, needs_of
+from jobs.store.needs import dependents_of, held_by, needs_of, open_needs
 from jobs.store.shown import ShownJob
 from jobs.store.shown_jobs import expected, shown_jobs
 from jobs.tables import HELD, EventRow, JobNeedRow, JobRow, WorkerRow
@@ -106,15 +106,18 @@ def find(session: Session, job_id: int, now: datetime, *, share: float) -> Why |
 def _why(session: Session, row: JobRow, now: datetime, *, share: float) -> Why:
     job_id = cast(int, row.id)
     shown = shown_jobs(session, [row])[0]
-    place = None
+    place, busy = None, []
     if row.state in lifecycle.LIVE:
-        found = Expectations(session, now).alone(row)
+        seen = Expectations(session, now)
+        found = seen.alone(row)
         shown, place = expected(shown, found, now), found.position
-    dependents = dependents_of(session, job_id)[:MOST_DEPENDENTS]
+        busy = [_on_the_machine(each) for each in seen.on_the_machine(row.queue) if place]
+    waiting = [each for each in dependents_of(session, job_id) if each.state in lifecycle.LIVE]
+    dependents = waiting[:MOST_DEPENDENTS]
     return Why(
         job=shown,
         origins=tuple(_origins(session, row)),
-        waits=tuple(_waits(session, row, place, now, share=share)),
+        waits=(*_waits(session, row, place, now, share=share), *busy),
         needs=_tree(session, job_id, DEEPEST),
         dependents=tuple(Dependent(cast(int, d.id), d.title, d.state) for d in dependents),
         attempts=tuple(_attempts(session, job_id)),
@@ -139,6 +142,9 @@ def _origins(session: Session, row: JobRow) -> Sequence[Origin]:
             words = name.removesuffix("job_id").strip("_").replace("_", " ")
             says = f"{words}: {other.title}" if words else other.title
             found.append(Origin("job", says, other.id))
+    if isinstance(joined := cause.get("joined_at"), str):
+        says = "asked for by a person too, while it waited"
+        found.append(Origin("person", says, None, datetime.fromisoformat(joined)))
     if row.source == planner.BY_HAND or row.source.startswith("person:"):
         who = row.source.removeprefix("person:") if ":" in row.source else "a person"
         found.append(Origin("person", f"asked for by {who}", None, row.created_at))
@@ -166,11 +172,7 @@ def _waits(
     found: list[Wait] = []
     paused = pauses.pauses(session, now).get(row.queue)
     if paused is not None:
-        end = f" until {paused.until:%Y-%m-%d %H:%M} UTC" if paused.until else ""
-        reason = f" ({paused.reason})" if paused.reason else ""
-        found.append(
-            Wait("paused", f"{row.queue} is paused since {_at(paused.since)}{end}{reason}")
-        )
+        found.append(Wait("paused", pauses.said(paused)))
     if row.lane > Lane.HEALTH and rigs.is_quarantined(session, row.queue):
         shut = rigs.quarantines(session)[rigs.rig_of(row.queue)]
         found.append(
@@ -190,7 +192,7 @@ def _waits(
             Wait("unserved", f"no worker serves {row.queue} now; `forkscout up` starts it")
         )
     if state is State.BLOCKED:
-        found.append(_blocked(row))
+        found.append(_blocked(session, row))
     elif row.put_off or row.due_at > now:
         after = f", after {row.failure_class}" if row.failure_class else ""
         found.append(Wait("due_later", f"it is due at {_at(row.due_at)}{after}"))
@@ -212,25 +214,31 @@ def _others(session: Session, row: JobRow, now: datetime, *, share: float) -> Se
     found = [
         Wait("busy", f"job {other.id} runs there: {other.title}") for other in session.exec(held)
     ]
-    if row.lane not in taking.UNSHARED and share < 1:
+    shared = row.lane not in taking.UNSHARED and share < 1
+    if shared and line.goes_before(session, row.queue, row.lane, row.source, now, share=share):
         used = usage.of_sources(session, row.queue, now)
-        if row.source in lifecycle.over_share(used, share):
-            part = used[row.source] / sum(used.values())
-            hours = usage.WINDOW.total_seconds() / 3600
-            found.append(
-                Wait(
-                    "over_share",
-                    f"{row.source or 'its source'} used {part:.0%} of {row.queue} in the last "
-                    f"{hours:.0f} h; others of its lane go first",
-                )
+        part = used[row.source] / sum(used.values())
+        hours = usage.WINDOW.total_seconds() / 3600
+        found.append(
+            Wait(
+                "over_share",
+                f"{row.source or 'its source'} used {part:.0%} of {row.queue} in the last "
+                f"{hours:.0f} h; others of its lane go first",
             )
+        )
     return found
 
 
-def _blocked(row: JobRow) -> Wait:
+def _on_the_machine(row: JobRow) -> Wait:
+    kind = row.kind.replace("_", " ")
+    return Wait("machine", f"it waits until {kind} {row.id} leaves the machine: {row.title}")
+
+
+def _blocked(session: Session, row: JobRow) -> Wait:
     cause = row.blocked_by or ""
     if cause.startswith("job:"):
-        return Wait("needs", row.message or f"it waits for job {cause.removeprefix('job:')}")
+        says = held_by(open_needs(session, cast(int, row.id)))
+        return Wait("needs", says or f"waits for job {cause.removeprefix('job:')}")
     if cause == lifecycle.NOT_APPROVED:
         return Wait("approval", f"{row.message}; {row.advice}")
     says = f"blocked by {cause.replace('_', ' ') or 'a cause that was not recorded'}"

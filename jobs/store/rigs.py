@@ -287,11 +287,17 @@ def clear_doubt(session: Session, rig: str) -> int:
     return int(cleared.rowcount)  # type: ignore[attr-defined]
 
 
-def quarantine(session: Session, rig: str, why: str, now: datetime) -> None:
-    """A person shuts a rig; raises `UsageError` for one that nobody knows."""
+def quarantine(session: Session, rig: str, why: str, now: datetime) -> str:
+    """A person shuts a rig; the reason why it was shut already, which is kept behind the new one.
+
+    Raises `UsageError` for a rig that nobody knows.
+    """
     catalog.rig_named(session, rig)
-    shut = health.quarantined(health_of(session, rig), why)
-    keep(session, rig, shut, now)
+    found = health_of(session, rig)
+    before = found.why if found.state is RigState.QUARANTINED else ""
+    both = why if before in ("", why) else f"{why}; before: {before}"
+    keep(session, rig, health.quarantined(found, both), now)
+    return before
 
 
 def release(session: Session, rig: str, now: datetime) -> bool:

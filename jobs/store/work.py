@@ -12,12 +12,12 @@ from sqlmodel import Session, col, select
 from jobs import lifecycle, tables
 from jobs.errors import UsageError
 from jobs.model import Kind, Lane, State
-from jobs.planner import JobRequest
+from jobs.planner import BY_HAND, JobRequest
 from jobs.store import approvals, fetch_places
 from jobs.store.durations import Durations
 from jobs.store.needs import dependents_of, let_go, open_needs, refresh_dependents, take_over
 from jobs.store.results import may_use
-from jobs.tables import BuildRow, JobNeedRow, JobRow, ResultRow
+from jobs.tables import BuildRow, JobNeedRow, JobRow
 
 LIVE = [state.value for state in lifecycle.LIVE]
 HELD = [state.value for state in lifecycle.HELD]
@@ -56,7 +56,7 @@ def enqueue(
         request = fetch_places.placed(session, asked)
         live = live_with_identity(session, request.identity) or _waiting_twin(session, request)
         if live is not None:
-            _hurry(session, live, request)
+            _hurry(session, live, request, now)
             _let_in(session, live, request, now)
             found[asked.identity] = live
         elif _is_done(session, request):
@@ -86,11 +86,14 @@ def _waiting_twin(session: Session, request: JobRequest) -> JobRow | None:
     return next((row for row in waiting if row is not None), None)
 
 
-def _hurry(session: Session, job: JobRow, request: JobRequest) -> None:
+def _hurry(session: Session, job: JobRow, request: JobRequest, now: datetime) -> None:
     """A more urgent request for the same question moves the waiting job and its needs up.
 
-    The job lasts as long as the longer of the two wishes.
+    The job lasts as long as the longer of the two wishes; a person is one more reason for it.
     """
+    if request.source == BY_HAND != job.source and "joined_at" not in job.cause:
+        job.cause = {**job.cause, "joined_at": now.isoformat()}
+        session.add(job)
     if job.state in HELD:
         return
     if request.lane < job.lane:
@@ -166,12 +169,6 @@ def _insert(
     return job
 
 
-def was_measured(session: Session, identity: str) -> bool:
-    """Whether a bench with this identity has ever brought a result."""
-    query = select(ResultRow.id).join(JobRow).where(JobRow.identity == identity).limit(1)
-    return session.exec(query).first() is not None
-
-
 def was_tried(session: Session, identity: str) -> bool:
     """Whether a job with this identity exists in any state but cancelled or superseded."""
     gone = [State.CANCELLED.value, State.SUPERSEDED.value, State.EXPIRED.value]
@@ -223,15 +220,19 @@ def count_by_state(session: Session) -> dict[State, int]:
     return {State(state): int(count) for state, count in rows}
 
 
-def retry(session: Session, job_id: int, now: datetime) -> JobRow:
-    """Queue an ended job again, its attempts forgiven; so are the failed jobs it waits for."""
+def retry(session: Session, job_id: int, now: datetime) -> list[JobRow]:
+    """Queue an ended job again, its attempts forgiven; so are the ended ones it waits for.
+
+    The job first, then what was queued for it.
+    """
     row = _locked(session, job_id)
     if row.state == State.BLOCKED.value:
-        for need in open_needs(session, job_id):
-            if need.state not in LIVE:
-                retry(session, cast(int, need.id), now)
-        return row
-    lifecycle.check_move(State(row.state), State.QUEUED)
+        return [row, *_retry_needs(session, open_needs(session, job_id), now)]
+    if row.state in LIVE or row.state == State.SUCCEEDED:
+        raise UsageError(
+            f"job {job_id} is {row.state}: only what ended without an answer is queued again",
+            advice=f"see why it is where it is: `forkscout jobs --why {job_id}`",
+        )
     if live_with_identity(session, row.identity) is not None:
         raise UsageError(
             f"job {job_id} is already queued again under another number",
@@ -245,11 +246,14 @@ def retry(session: Session, job_id: int, now: datetime) -> JobRow:
     row.failure_class, row.blame, row.message, row.advice = None, None, "", ""
     row.cancel_requested = False
     session.add(row)
-    for need in waits_for:
-        if need.state not in LIVE:
-            retry(session, cast(int, need.id), now)
+    queued = _retry_needs(session, waits_for, now)
     refresh_dependents(session, row)
-    return row
+    return [row, *queued]
+
+
+def _retry_needs(session: Session, needs: Sequence[JobRow], now: datetime) -> list[JobRow]:
+    over = [cast(int, need.id) for need in needs if need.state not in LIVE]
+    return [row for number in over for row in retry(session, number, now)]
 
 
 def cancel(session: Session, job_id: int, now: datetime) -> JobRow:

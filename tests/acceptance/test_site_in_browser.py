@@ -178,3 +178,19 @@ def test_an_odd_wish_is_one_sentence(live: str, browser: Browser) -> None:
     assert page.get_by_role("heading", name="That cannot be done as asked").is_visible()
     assert "'<b>x</b>' is no known model file" in page.locator(".lead").inner_text()
     page.close()
+
+
+@pytest.mark.needs("chromium")
+@pytest.mark.parametrize("page", ["queue.html", "workers.html"])
+def test_tables_of_the_queue_are_not_cut_on_a_phone(
+    folder: Path, browser: Browser, page: str
+) -> None:
+    """Their cells stand one below the other; nothing has to be scrolled sideways."""
+    context = browser.new_context(viewport={"width": 390, "height": 800})
+    shown = context.new_page()
+    shown.goto((folder / page).as_uri())
+    tables = shown.locator(".scroll:has(table)")
+    assert tables.count() > 0
+    cut = "each => each.filter(box => box.scrollWidth > box.clientWidth + 1).length"
+    assert tables.evaluate_all(cut) == 0
+    context.close()

@@ -19,6 +19,7 @@ from jobs.store import (
     led,
     overview,
     reasons,
+    shown_budgets,
     shown_negatives,
     source_health,
     workshop,
@@ -67,7 +68,7 @@ def router(engine: Engine, site: Site) -> APIRouter:
     @api.api_route("/jobs", methods=READ)
     def jobs(limit: Annotated[Number, Query(ge=1, le=MOST_JOBS)] = 100) -> Response:
         with db.reading(engine) as session:
-            found = overview.jobs(session, limit=limit)
+            found = overview.jobs(session, now=db.database_now(session), limit=limit)
         return StrictJson({"jobs": plain.plain(found, site.clean)})
 
     @api.api_route("/jobs/{job_id}", methods=READ)
@@ -114,6 +115,13 @@ def router(engine: Engine, site: Site) -> APIRouter:
         with db.reading(engine) as session:
             found = overview.queue(session, now=db.database_now(session))
         return StrictJson(plain.plain(found, site.clean))
+
+    @api.api_route("/budgets", methods=READ)
+    def budgets() -> Response:
+        with db.reading(engine) as session:
+            now = db.database_now(session)
+            found = shown_budgets.shown_budgets(session, now, hours=site.budget_hours)
+        return StrictJson({"at": now.isoformat(), "budgets": plain.plain(found, site.clean)})
 
     @api.api_route("/negatives", methods=READ)
     def negatives() -> Response:

@@ -52,3 +52,22 @@ def test_what_is_to_be_ignored_stays_ignored() -> None:
         cwd=ROOT, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert done.returncode != 130
+
+
+@pytest.mark.parametrize(
+    "words", [["queue", "pause", "build", "--why"], ["plan", "--dry-run"], ["events", "--kind"]]
+)
+def test_bytes_that_are_no_text_are_a_wrong_wish(words: list[str], tmp_path: Path) -> None:
+    """Exit 2 and one sentence, for every command and before a database is opened."""
+    done = subprocess.run(
+        [sys.executable, "-m", "jobs.cli", *words, b"half\xff"],
+        cwd=ROOT,
+        env={"FORKSCOUT_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert "no UTF-8" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -85,7 +85,7 @@ def test_nobody_knows_when_an_unserved_or_paused_queue_goes_on(session: Session)
     worker = rows.worker()
     assert expected(session, job) == "starts soon, done in about 10 min"
     pauses.pause(session, "bench.cpu", NOON)
-    assert expected(session, job) == "not known"
+    assert expected(session, job) == "not known, after `forkscout queue resume bench.cpu`"
     pauses.pause(session, "bench.cpu", NOON, until=NOON + 30 * MINUTE)
     assert expected(session, job) == "starts in about 30 min, done in about 40 min"
     worker.beat_at = NOON - timedelta(hours=1)
@@ -150,6 +150,9 @@ def test_why_tells_place_pause_due_time_and_quota(session: Session) -> None:
         session.add(UseRow(queue="bench.cpu", hour=NOON, source=source, seconds=seconds))
     running = bench(rows, State.RUNNING, started_at=NOON)
     first = bench(rows, source="engine:a", lane=Lane.BACKFILL)
+    alone = reasons.why(session, first.id, NOON, share=0.5)
+    assert [wait.code for wait in alone.waits] == ["place", "busy"]
+    bench(rows, source="engine:b", lane=Lane.BACKFILL)
     later = bench(rows, put_off=True, due_at=NOON + MINUTE, failure_class="disk_full")
     found = reasons.why(session, first.id, NOON, share=0.5)
     says = {wait.code: wait.says for wait in found.waits}

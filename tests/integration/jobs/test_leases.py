@@ -231,7 +231,7 @@ def test_a_failed_build_blocks_its_benches_with_one_cause(database: Engine) -> N
     for bench_id in bench_ids:
         found = row(database, bench_id)
         assert (found.state, found.blocked_by) == (State.BLOCKED, f"job:{build_id}")
-        assert "failed (assert)" in found.message
+        assert f"failed job {build_id} (assert)" in found.message
     with db.writing(database) as session:
         work.retry(session, bench_ids[0], NOW)
     assert held(database).job_id == build_id

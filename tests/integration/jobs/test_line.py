@@ -202,7 +202,7 @@ def test_what_is_worth_nothing_any_more_expires_and_tells_its_dependents(databas
     assert row(database, build_id).state == State.EXPIRED
     assert "retry" in row(database, build_id).advice
     assert (row(database, bench_id).state, row(database, held_id).state) == ("blocked", "leased")
-    assert "which is expired" in row(database, bench_id).message
+    assert "blocked by expired job" in row(database, bench_id).message
     with db.writing(database) as session:
         work.retry(session, bench_id, soon)
     assert titles(database, 2, now=soon) == ["build"]

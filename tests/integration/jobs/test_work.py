@@ -72,7 +72,7 @@ def test_a_cancelled_need_holds_its_bench_until_it_is_retried(database, chain):
     with db.reading(database) as session:
         bench = work.job(session, chain[2])
     assert bench.state == State.BLOCKED
-    assert f"job {chain[1]}, which is cancelled" in bench.message
+    assert bench.message == f"blocked by cancelled job {chain[1]}: `forkscout retry {chain[1]}`"
     change(database, work.retry, chain[1])
     serve(database)
     assert states(database, chain[2:]) == [State.QUEUED]

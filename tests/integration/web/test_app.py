@@ -263,3 +263,16 @@ def test_an_event_shows_jobs_and_what_was_left_out(app, example) -> None:
     assert found["led_to"]["left_out"][0]["why"] == "does not fit"
     assert f"events/{number}.html" in ask(app, f"/jobs/{job_id}.html").text
     assert ask(app, "/events/99999.html").status_code == 404
+
+
+def test_budgets_of_today_are_on_the_queue_page_and_in_the_api(app, example) -> None:
+    """Hours a day, used, planned and left; without a budget the page says so."""
+    assert "Planning has no bound" in ask(app, "/queue.html").text
+    with db.writing(example.engine) as session:
+        values = {"rig": "cpu", "source": "", "hours_per_day": 7.25}
+        rules.upsert_budget(session, "rig:cpu", now=NOON, values=values)
+    page = ask(app, "/queue.html").text
+    assert "rig cpu" in page
+    assert "7.25" in page
+    (only,) = _strict(ask(app, "/api/v1/budgets").text)["budgets"]
+    assert (only["rig"], only["hours_per_day"], only["by_default"]) == ("cpu", 7.25, False)

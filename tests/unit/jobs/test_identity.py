@@ -8,7 +8,7 @@ import pytest
 
 from jobs.model import BuildTarget, Revision
 from jobs.payloads import BenchPayload
-from jobs.planner import bench_identity, build_identity, digest, series_key
+from jobs.planner import bench_identity, build_identity, context_words, digest, series_key
 from jobs.scenarios import SCENARIOS
 
 REVISION = Revision("buun", "llama.cpp", "a" * 40, "version 1.2.0", "owner/name")
@@ -106,3 +106,12 @@ def test_a_target_that_runs_alone_keeps_its_series() -> None:
     found = bench_identity(PAYLOAD, weights_sha256="d" * 64, scenario=scenario)
     parts = ("bench", "b" * 64, "d" * 64, scenario.key, "cpu", 2048, {}, [], {}, 5, 3)
     assert found == digest(*parts)
+
+
+def test_the_title_of_a_bench_says_its_context() -> None:
+    """Two questions that differ in nothing else are told apart; no title is an identity."""
+    assert [context_words(tokens) for tokens in (2048, 32768, 3000)] == [
+        "2k",
+        "32k",
+        "3000 tokens",
+    ]

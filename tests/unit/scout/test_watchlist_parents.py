@@ -6,6 +6,7 @@ import pytest
 
 from jobs.errors import UsageError
 from jobs.toml_lines import Lines
+from scout.known import Known
 from scout.reading import MOST_TOLD, parse
 
 BEE = '[[engine]]\nname = "bee"\nfamily = "llama.cpp"\nrepo = "b/e"\nparent = "buun"\n'
@@ -13,7 +14,7 @@ BEE = '[[engine]]\nname = "bee"\nfamily = "llama.cpp"\nrepo = "b/e"\nparent = "b
 
 def refused(text: str, **watched: str | None) -> str:
     with pytest.raises(UsageError) as caught:
-        parse(text, "list.toml", watched)
+        parse(text, "list.toml", Known(parents=watched))
     return f"{caught.value.message} {caught.value.advice}"
 
 
@@ -21,7 +22,7 @@ def test_a_parent_that_is_watched_already_counts() -> None:
     """Alone the list lacks it; beside what is watched it does not."""
     assert "unknown engine 'buun'" in refused(BEE)
     assert "did you mean 'buum'?" in refused(BEE, buum=None)
-    assert parse(BEE, "list.toml", {"buun": None}).engines[0].parent == "buun"
+    assert parse(BEE, "list.toml", Known(parents={"buun": None})).engines[0].parent == "buun"
 
 
 def test_a_circle_through_what_is_watched_is_one() -> None:
