@@ -31,6 +31,8 @@ class Why(StrEnum):
     NEGATIVE = "negative"
     RULE = "rule"
     BUDGET = "over budget"
+    REPLACED = "replaced"
+    UNREADABLE = "not understood"
 
 
 @dataclass(frozen=True)

@@ -85,6 +85,7 @@ class Why:
     """All that `--why` tells of a job."""
 
     job: ShownJob
+    priority: int
     origins: tuple[Origin, ...]
     waits: tuple[Wait, ...]
     needs: tuple[Needed, ...]
@@ -113,6 +114,7 @@ def _why(session: Session, row: JobRow, now: datetime, *, share: float) -> Why:
     dependents = dependents_of(session, job_id)[:MOST_DEPENDENTS]
     return Why(
         job=shown,
+        priority=planner.priority_of(row.created_at, row.turn_at),
         origins=tuple(_origins(session, row)),
         waits=tuple(_waits(session, row, place, now, share=share)),
         needs=_tree(session, job_id, DEEPEST),

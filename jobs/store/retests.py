@@ -7,22 +7,22 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, cast
 
-from sqlmodel import Session, select
+from sqlmodel import Session, col, select
 
 from jobs import lifecycle, negatives, planner
 from jobs.engines.registry import FAMILIES
 from jobs.errors import UsageError
-from jobs.model import Kind, Lane, State, Trust
+from jobs.model import Kind, Lane, Trust
 from jobs.negative_tables import NegativeMoveRow, NegativeRow
 from jobs.negatives import DRAFTER, Move
 from jobs.planner import JobRequest, Weights
 from jobs.planning.chains import BenchWish, Files, chain
 from jobs.planning.pairs import speculation_of
 from jobs.scenarios import DEFAULT_SCENARIO, SCENARIOS
-from jobs.store import catalog, grounds, histories, work, worlds
+from jobs.store import catalog, grounds, histories, superseding, work, worlds
 from jobs.store import negatives as store
 from jobs.store.grounds import files_of, newest_revision
-from jobs.store.needs import dependents_of, needs_of
+from jobs.store.needs import needs_of
 from jobs.store.targets import target_for
 from jobs.store.work import HELD
 from jobs.tables import EngineRow, JobRow, ModelFileRow, RevisionRow, StackRow
@@ -125,11 +125,12 @@ def requeue(
         reason = f"{live.reason}; {reason}"
     asked = _requests(session, row, engine, revision, drafter, reason)
     event = {"event_id": again.event_id} if again.event_id else {}
+    by_hand = again.by_hand or (live is not None and live.lane == Lane.ON_DEMAND)
     signed = [
         replace(
             request,
-            lane=Lane.ON_DEMAND if again.by_hand else Lane.RETEST,
-            source=planner.BY_HAND if again.by_hand else f"engine:{engine.name}",
+            lane=Lane.ON_DEMAND if by_hand else Lane.RETEST,
+            source=planner.BY_HAND if by_hand else f"engine:{engine.name}",
             cause={"negative_id": row.id, **event},
         )
         for request in asked
@@ -150,7 +151,7 @@ def requeue(
         live.reason = reason
         session.add(live)
     elif live is not None:
-        _give_way(session, live, now)
+        _give_way(session, live, asked_for=signed[-1].identity, now=now)
     return jobs
 
 
@@ -191,22 +192,36 @@ def _join(session: Session, job: JobRow, moves: Iterable[NegativeMoveRow]) -> No
     session.flush()
 
 
-def _give_way(session: Session, job: JobRow, now: datetime) -> None:
-    """End a waiting retest, and what waits for nothing else."""
-    _supersede(session, job, now)
+def _give_way(session: Session, job: JobRow, *, asked_for: str, now: datetime) -> None:
+    """End a waiting retest and what was queued for it alone; its place goes to the one asked for.
+
+    One that a worker took meanwhile goes on.
+    """
+    heir = work.live_with_identity(session, asked_for)
+    for each in (heir, *needs_of(session, cast(int, heir.id))) if heir is not None else ():
+        if each.state in work.WAITING:
+            each.lane = min(each.lane, job.lane)
+            each.turn_at = min(each.turn_at, job.turn_at)
+            each.ages_at = lifecycle.ages_at(each.lane, each.due_at)
+            session.add(each)
+    if not _supersede(session, job, now):
+        return
     for need in needs_of(session, cast(int, job.id)):
-        waits = need.state in (State.QUEUED, State.BLOCKED) and need.lane != Lane.ON_DEMAND
-        needed = any(d.state in work.LIVE for d in dependents_of(session, cast(int, need.id)))
-        if waits and not needed:
+        own = need.cause.get("negative_id") == job.cause.get("negative_id")
+        asked_by_others = need.lane == Lane.ON_DEMAND and not own
+        if need.state in work.WAITING and not asked_by_others:
             _supersede(session, need, now)
 
 
-def _supersede(session: Session, job: JobRow, now: datetime) -> None:
-    lifecycle.check_move(State(job.state), State.SUPERSEDED)
-    job.state, job.finished_at, job.blocked_by = State.SUPERSEDED.value, now, None
-    job.message = "more has moved: the retest asks with that"
-    session.add(job)
-    session.flush()
+def _supersede(session: Session, job: JobRow, now: datetime) -> bool:
+    query = select(JobRow).where(JobRow.id == job.id, col(JobRow.state).in_(work.WAITING))
+    locked = query.with_for_update(skip_locked=True).execution_options(populate_existing=True)
+    found = session.exec(locked).first()
+    if found is None or superseding.is_needed(session, found):
+        return False
+    message = "more has moved: the retest asks with that"
+    superseding.end_as_superseded(session, found, now, message=message)
+    return True
 
 
 def refusal(engine: EngineRow, *, by_hand: bool) -> str:

@@ -11,14 +11,15 @@ from sqlmodel import Session, col, select
 
 from jobs import lifecycle, tables
 from jobs.errors import UsageError
-from jobs.model import Kind, Lane, State
+from jobs.model import Kind, State
 from jobs.planner import JobRequest
 from jobs.store.durations import Durations
-from jobs.store.needs import dependents_of, open_needs, refresh_dependents, take_over
+from jobs.store.needs import open_needs, refresh_dependents, take_over
 from jobs.tables import BuildRow, JobNeedRow, JobRow, ResultRow, StoredWeightRow
 
 LIVE = [state.value for state in lifecycle.LIVE]
 HELD = [state.value for state in lifecycle.HELD]
+WAITING = [State.QUEUED.value, State.BLOCKED.value]
 
 LARGEST_ID = 2**31 - 1
 """What a number of a row can be at most; every database of ours takes it."""
@@ -53,7 +54,7 @@ def enqueue(
             continue
         live = live_with_identity(session, request.identity) or _waiting_twin(session, request)
         if live is not None:
-            _hurry(session, live, request)
+            _hurry(session, live, request, now)
             found[request.identity] = live
         elif _is_done(session, request):
             found[request.identity] = None
@@ -79,16 +80,17 @@ def _waiting_twin(session: Session, request: JobRequest) -> JobRow | None:
     return next((row for row in waiting if row is not None), None)
 
 
-def _hurry(session: Session, job: JobRow, request: JobRequest) -> None:
+def _hurry(session: Session, job: JobRow, request: JobRequest, now: datetime) -> None:
     """A more urgent request for the same question moves the waiting job and its needs up.
 
-    The job lasts as long as the longer of the two wishes.
+    Of two turns the earlier one holds. The job lasts as long as the longer of the two wishes.
     """
     if job.state in HELD:
         return
     if request.lane < job.lane:
         job.lane = int(request.lane)
         job.ages_at = lifecycle.ages_at(job.lane, job.due_at)
+    job.turn_at = min(job.turn_at, request.turn_at(now))
     if job.expires_at is not None:
         longer = request.expires_at is not None and request.expires_at <= job.expires_at
         job.expires_at = job.expires_at if longer else request.expires_at
@@ -129,6 +131,8 @@ def _insert(
         reason=request.reason,
         source=request.source,
         cause=dict(request.cause),
+        revision_id=request.payload.get("revision_id"),
+        event_id=request.cause.get("event_id"),
         estimate_seconds=durations.likely_seconds(request),
         expires_at=request.expires_at,
         turn_at=request.turn_at(now),
@@ -254,31 +258,6 @@ def cancel(session: Session, job_id: int, now: datetime) -> JobRow:
         refresh_dependents(session, row)
     session.add(row)
     return row
-
-
-def supersede(session: Session, revision_id: int, now: datetime, *, message: str) -> list[JobRow]:
-    """End the waiting benches and builds of a revision that a newer head has replaced.
-
-    What a person asked for stays, and so does a build that a living job still needs.
-    """
-    query = select(JobRow).where(
-        col(JobRow.state).in_([State.QUEUED.value, State.BLOCKED.value]),
-        col(JobRow.kind).in_([Kind.BENCH.value, Kind.BUILD.value]),
-        JobRow.lane != int(Lane.ON_DEMAND),
-        col(JobRow.payload)["revision_id"].as_integer() == revision_id,
-    )
-    ended: list[JobRow] = []
-    # By kind, "bench" comes before the "build" that it needs.
-    for row in session.exec(query.order_by(col(JobRow.kind), col(JobRow.id))).all():
-        if any(each.state in LIVE for each in dependents_of(session, cast(int, row.id))):
-            continue
-        lifecycle.check_move(State(row.state), State.SUPERSEDED)
-        row.state, row.finished_at, row.blocked_by = State.SUPERSEDED.value, now, None
-        row.message = message
-        session.add(row)
-        session.flush()
-        ended.append(row)
-    return ended
 
 
 def unblock(session: Session, cause: str, queue: str) -> int:
