@@ -40,7 +40,9 @@ def plan_round(database: Engine, *, budget_hours: float = 0.0) -> list[JobRow]:
     return list(jobs.values())
 
 
-def planning(database: Engine, *, budget_hours: float = 0.0) -> Iterator[Planned]:
+def planning(
+    database: Engine, *, budget_hours: float = 0.0, held_seconds: float = HELD_SECONDS
+) -> Iterator[Planned]:
     """The same, told event by event; what is told is committed."""
     with reading(database) as session:
         seen = events.look(session)
@@ -59,7 +61,7 @@ def planning(database: Engine, *, budget_hours: float = 0.0) -> Iterator[Planned
 
     bits = deque([*map(planned, seen.order), *map(returned, held_back)])
     while bits:
-        done = _some(database, bits)
+        done = _some(database, bits, held_seconds)
         for each in done:
             _tell(each)
             yield each
@@ -67,14 +69,16 @@ def planning(database: Engine, *, budget_hours: float = 0.0) -> Iterator[Planned
             time.sleep(BREATH_SECONDS)
 
 
-def _some(database: Engine, bits: deque[Bit]) -> list[Planned]:
+def _some(database: Engine, bits: deque[Bit], held_seconds: float) -> list[Planned]:
     done: list[Planned] = []
     with writing(database) as session:
         work.take_turn(session)
         world = worlds.world(session, database_now(session))
-        ends = time.monotonic() + HELD_SECONDS
-        while bits and time.monotonic() < ends:
+        ends = time.monotonic() + held_seconds
+        while bits:
             done += bits.popleft()(session, world)
+            if time.monotonic() >= ends:
+                break
     return done
 
 
