@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, cast
 
 import structlog
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlmodel import Session
 
 from jobs.dialect import wire
@@ -144,7 +144,7 @@ def _by_itself(
     try:
         with session.begin_nested():
             return act()
-    except OperationalError:
+    except (InterfaceError, OperationalError):
         raise  # the database's trouble, not the event's
     except Exception as fault:
         log.exception("event cannot be planned", event_id=row.id)
