@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 from jobs.errors import Stopped
+
+MOST_PHASES = 30
 
 
 class Control:
@@ -15,6 +18,7 @@ class Control:
         self._stop = threading.Event()
         self.reason = ""
         self.progress: dict[str, Any] = {}
+        self._phases: list[tuple[str, float]] = []
 
     def ask(self, reason: str) -> None:
         """Ask the job to stop; the first reason stands."""
@@ -42,10 +46,25 @@ class Control:
         note: str = "",
     ) -> None:
         """Say what is being done and how far it is; `done` and `total` are in `unit`."""
+        if not self._phases or self._phases[-1][0] != phase:
+            self._phases.append((phase, time.monotonic()))
         self.progress = {
             "phase": phase,
             "done": done,
             "total": total,
             "unit": unit,
             "note": note,
+            "phases": self.phases(),
         }
+
+    def phases(self) -> list[dict[str, Any]]:
+        """The newest phases in their order with the seconds each took; the present one so far."""
+        ends = [*(started for _, started in self._phases[1:]), time.monotonic()]
+        return [
+            {"name": name, "seconds": round(end - started, 3)}
+            for (name, started), end in zip(self._phases, ends, strict=True)
+        ][-MOST_PHASES:]
+
+    def ended(self) -> dict[str, Any]:
+        """What stays to be told of it once the work is over."""
+        return {**self.progress, "phases": self.phases()} if self.progress else {}

@@ -39,6 +39,12 @@ SHUTDOWN = "57P"
 QUIET_SECONDS = 0.1
 """A connection that rested longer is asked first whether it lives; that costs a trip."""
 
+FROZEN_SECONDS = 30
+"""How long a transaction may stand still: less than a lease lasts, so that no job is lost by it."""
+
+FROZEN = "25P03"
+"""PostgreSQL's code for a transaction that it ended because nothing happened in it."""
+
 USED = "used"
 
 Done = TypeVar("Done")
@@ -52,9 +58,17 @@ def connect(url: str) -> Engine:
         event.listen(engine, "begin", _begin_sqlite)
         return engine
     engine = create_engine(url)
+    event.listen(engine, "connect", _tune_postgresql)
     event.listen(engine, "checkin", _note_use)
     event.listen(engine, "checkout", partial(_ping_after_quiet, engine))
     return engine
+
+
+def _tune_postgresql(connection: Any, _record: Any) -> None:
+    """A process that stands still in the middle of a change lets go of what others wait for."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET idle_in_transaction_session_timeout = '{FROZEN_SECONDS}s'")
+    connection.commit()
 
 
 def _note_use(_connection: Any, record: ConnectionPoolEntry) -> None:
@@ -146,7 +160,8 @@ def is_cut(fault: Exception) -> bool:
         return False
     code = getattr(fault.orig, "sqlstate", "")
     unanswered = code is None and isinstance(fault, OperationalError)
-    return fault.connection_invalidated or unanswered or (code or "").startswith(SHUTDOWN)
+    ended = (code or "").startswith(SHUTDOWN) or code == FROZEN
+    return fault.connection_invalidated or unanswered or ended
 
 
 def database_now(session: Session) -> datetime:
@@ -200,7 +215,7 @@ def _in_plain_words(url: str) -> Iterator[None]:
 
 
 def _schema(engine: Engine) -> str | None:
-    with engine.connect() as connection:
+    with engine.execution_options(reads=True).connect() as connection:
         return MigrationContext.configure(connection).get_current_revision()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, cast
 
@@ -13,15 +13,17 @@ from sqlmodel import Session
 
 from jobs.dialect import wire
 from jobs.errors import UsageError
-from jobs.model import Lane, Revision
+from jobs.model import Kind, Lane, Revision
 from jobs.planner import JobRequest, Weights
 from jobs.planning.chains import BenchWish, Files, chain
 from jobs.planning.drafts import LeftOut, Why
+from jobs.planning.idle import is_idle
 from jobs.planning.plan import Plan, asked, plan
 from jobs.planning.rules import is_about
 from jobs.planning.world import Event, World
 from jobs.scenarios import SCENARIOS, Scenario
 from jobs.store import (
+    builds,
     catalog,
     events,
     histories,
@@ -43,12 +45,14 @@ log = structlog.get_logger()
 class Planned:
     """What was decided about one event, and the jobs that are new.
 
-    `stands_for` counts events of the same look that it replaced.
+    `there` says by identity why a request needed no job, `stands_for` counts events of the same
+    look that it replaced.
     """
 
     event: EventRow
     plan: Plan
     jobs: tuple[JobRow, ...] = ()
+    there: Mapping[str, str] = field(default_factory=dict)
     stands_for: int = 0
 
 
@@ -189,10 +193,14 @@ def _plan_ask(
 ) -> Planned:
     # Before anything gives way: what takes the place of a waiting bench has its hours.
     world = replace(world, budgets=histories.budgets(session, world.now, hours=hours))
-    before = [head for head in gone if head[0] == ask["engine_id"]]
-    given = superseding.give_way(session, row, ask, before, world)
-    world = replace(world, given_up=superseding.places(given))
     event = seen_events.seen(session, row, ask, world)
+    before = [head for head in gone if head[0] == ask["engine_id"]]
+    engine = world.engines.get(event.engine)
+    given: list[JobRow] = []
+    if before or engine is None or not is_idle(event, engine.family):
+        given = superseding.give_way(session, row, ask, before, world)
+        event = seen_events.seen(session, row, ask, world)
+    world = replace(world, given_up=superseding.places(given))
     decided = plan(event, _with_history(session, event, world))
     found = _queue(session, event, decided, world.now)
     superseding.settle_baselines(session, given, decided.served, found, world.now)
@@ -200,7 +208,7 @@ def _plan_ask(
     open_rows = rules.left_out(session, event_ids=[event.id])
     rules.close((r for r in open_rows if r.identity in wanted), world.now, ending="queued")
     rules.leave_out(session, event.id, decided.left_out, world.now)
-    return Planned(row, decided, _new(found, world.now))
+    return Planned(row, decided, _new(found, world.now), _there(session, event, decided, found))
 
 
 def _with_history(session: Session, event: Event, world: World) -> World:
@@ -221,6 +229,17 @@ def _queue(
         requests = [replace(each, cause=cause) for each in baseline.requests]
         found |= work.enqueue(session, requests, now)
     return found
+
+
+def _there(
+    session: Session, event: Event, decided: Plan, found: Mapping[str, JobRow | None]
+) -> dict[str, str]:
+    """What needed no job, and why."""
+    return {
+        each.identity: builds.why_there(session, each.payload["build_identity"], event.engine)
+        for each in decided.everything
+        if each.kind is Kind.BUILD and found.get(each.identity, each) is None
+    }
 
 
 def _new(found: Mapping[str, JobRow | None], now: datetime) -> tuple[JobRow, ...]:

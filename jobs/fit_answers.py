@@ -35,7 +35,7 @@ def answer(setup: Setup, known: Sequence[Lesson] | None = None) -> FitAnswer:
     taught = taught_by(known or (), setup)
     notes = [*found.notes, *_obstacles(setup)]
     if known is not None:
-        notes.append(taught_sentence(taught, setup))
+        notes.append(taught_sentence(known, setup))
     found = replace(found, notes=tuple(notes))
     surely = largest_context(setup, correct=correct)
     likely = largest_context(setup, surely=False, correct=correct)
@@ -87,5 +87,5 @@ def _largest_sentence(surely: int | None, likely: int | None, *, known: bool) ->
         return "largest context that fits: not known"
     if likely is None:
         return "largest context that fits: none"
-    sure = "none" if surely is None else f"{surely} tokens"
-    return f"largest context that fits: {sure} at the worst, likely {likely} tokens"
+    sure = "none" if surely is None else f"{surely:,} tokens"
+    return f"largest context that fits: {sure} at the worst, likely {likely:,} tokens"

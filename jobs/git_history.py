@@ -78,6 +78,22 @@ def changed_paths(network: Path, shas: Sequence[str]) -> set[str] | None:
     return None if files is None else set().union(*files.values())
 
 
+def paths_between(network: Path, before: str, after: str) -> set[str] | None:
+    """Paths in which two commits differ, by trees alone.
+
+    None where they are too many, or where one is no text that can be shown as it is.
+    """
+    if not (FULL_SHA.fullmatch(before) and FULL_SHA.fullmatch(after)):
+        return None
+    words = ["diff-tree", "-r", "--no-renames", "-z", "--name-only", "--end-of-options"]
+    try:
+        output = ask([*words, before, after], mirror=network, output_bytes=PATHS_BYTES_LIMIT)
+    except (TooMuch, TooSlow):
+        return None
+    found = set(filter(None, output.split("\0")))
+    return found if all(printable(path) == path for path in found) else None
+
+
 def changed_files(network: Path, shas: Sequence[str]) -> dict[str, set[str]] | None:
     """By commit the paths it touches, of a bounded number of commits; one that touches none is not
     in it. None where the paths are too many: a dozen objects can stand for more than any machine

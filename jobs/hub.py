@@ -22,6 +22,7 @@ from jobs.deadline import answered_within
 from jobs.errors import Transient, UsageError
 from jobs.hub_answers import refusal
 from jobs.hub_names import COMMIT, checked_repo, is_below
+from jobs.reach import LookUp, leads_inside, look_up
 
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 30.0
@@ -118,9 +119,17 @@ def client() -> httpx.Client:
 
 @contextmanager
 def asked(
-    http: httpx.Client, hub: Hub, url: str, headers: Mapping[str, str] | None = None
+    http: httpx.Client,
+    hub: Hub,
+    url: str,
+    headers: Mapping[str, str] | None = None,
+    *,
+    look_up: LookUp = look_up,
 ) -> Iterator[Reply]:
-    """The answer at the end of the redirects; raises `Transient` where the network fails."""
+    """The answer at the end of the redirects; raises `Transient` where the network fails.
+
+    A redirect from a public host to this machine or into its networks is not followed.
+    """
     here = url
     try:
         for _ in range(MOST_REDIRECTS + 1):
@@ -136,7 +145,7 @@ def asked(
                         lambda response=response: response.iter_raw(),  # type: ignore[misc]
                     )
                     return
-                here = _next(here, response.headers.get("location", ""))
+                here = _next(here, response.headers.get("location", ""), look_up)
     except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, UnicodeError) as error:
         raise Transient(
             f"the hub could not be read: {type(error).__name__} {str(error)[:200]}".strip(),
@@ -225,7 +234,7 @@ def _size(said: Any) -> int | None:
     return said
 
 
-def _next(here: str, location: str) -> str:
+def _next(here: str, location: str, look_up: LookUp) -> str:
     try:
         there = urljoin(here, location)
     except ValueError:
@@ -237,7 +246,15 @@ def _next(here: str, location: str) -> str:
             "the hub redirects to no address we follow",
             advice=_AGAIN,
         )
+    if leads_inside(_host(here), _host(there), look_up):
+        raise Transient(
+            "the hub redirects into a private network, where we do not follow", advice=_AGAIN
+        )
     return there
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).hostname or ""
 
 
 def _origin(url: str) -> tuple[str, str, int] | None:

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from jobs.errors import UsageError
 
 MAIN = "main"
+ENDING = ".gguf"
 COMMIT = re.compile(r"[0-9a-f]{40}", re.ASCII)
 LONGEST_FILE_NAME = 300
+LONGEST_STEP_BYTES = 200
+"""A name in a folder of ours, with room for what we put behind it."""
 MOST_SHARDS = 512
 
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
-_STEP = re.compile(r"[A-Za-z0-9_][\w.+=-]{0,199}", re.ASCII)
 _REVISION = re.compile(r"[A-Za-z0-9][\w./-]{0,99}", re.ASCII)
 _SHARD = re.compile(r"(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf", re.ASCII)
 _FORM = "write OWNER/REPOSITORY/FILE.gguf@REVISION"
@@ -39,15 +41,31 @@ def checked_repo(text: str) -> str:
 
 def checked_file(text: str) -> str:
     """The name of a weight file, folders included; raises `ValueError`."""
-    steps = text.split("/")
-    if (
-        not all(_STEP.fullmatch(step) for step in steps)
-        or len(text) > LONGEST_FILE_NAME
-        or not text.endswith(".gguf")
-    ):
-        raise ValueError(f"{text[:80]!r} is not the name of a .gguf file of the hub")
+    why = next((word for step in text.split("/") if (word := _odd(step))), _odd_whole(text))
+    if why:
+        raise ValueError(f"{text[:80]!r} is not the name of a .gguf file of the hub: {why}")
     shard_files(text)
     return text
+
+
+def _odd(step: str) -> str:
+    """Why a folder or file cannot be called so on a disk, in an address and in an argument."""
+    if step in ("", ".", ".."):
+        return "it leads elsewhere"
+    if not step.isprintable() or step != step.strip():
+        return "it holds signs that nobody sees"
+    if "\\" in step or step.startswith("-"):
+        return "it could be taken for a path or an option"
+    if len(step.encode("utf-8", "replace")) > LONGEST_STEP_BYTES:
+        return f"a part of it has more than {LONGEST_STEP_BYTES} bytes"
+    return ""
+
+
+def _odd_whole(text: str) -> str:
+    if len(text) > LONGEST_FILE_NAME:
+        return f"it has more than {LONGEST_FILE_NAME} characters"
+    own = text.rpartition("/")[2].lower()
+    return "" if own.endswith(ENDING) and own != ENDING else f"it does not end on {ENDING}"
 
 
 def is_below(path: str) -> bool:
@@ -71,7 +89,7 @@ def checked_commit(text: str) -> str:
 
 def read_place(text: str) -> HubPlace:
     """The place in `OWNER/REPOSITORY/FILE.gguf@REVISION`; without a revision it is `main`."""
-    place, at, revision = text.removeprefix("hf:").partition("@")
+    place, at, revision = _split(text.removeprefix("hf:"))
     owner, _, rest = place.partition("/")
     name, _, file = rest.partition("/")
     try:
@@ -82,6 +100,14 @@ def read_place(text: str) -> HubPlace:
         )
     except ValueError as error:
         raise UsageError(str(error), advice=_FORM) from error
+
+
+def _split(text: str) -> tuple[str, str, str]:
+    """Place, `@` and revision; a file's own name may hold an `@`, what stands behind it not."""
+    if text.lower().endswith(ENDING):
+        return text, "", ""
+    cut = text.lower().rfind(f"{ENDING}@") + len(ENDING)
+    return (text[:cut], "@", text[cut + 1 :]) if cut >= len(ENDING) else text.partition("@")
 
 
 def shard_files(file: str) -> tuple[str, ...]:

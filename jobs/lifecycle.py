@@ -42,6 +42,9 @@ HELD = frozenset({State.LEASED, State.RUNNING})
 RETRY_DELAY = timedelta(seconds=30)  # long enough for a mirror or a disk to recover
 RETRY_DELAY_LIMIT = timedelta(hours=1)
 NO_SANDBOX = "no_sandbox"
+NOT_APPROVED = "not_approved"
+WAITING_CAUSES = frozenset({NO_SANDBOX, NOT_APPROVED})
+"""Classes of failure that say: not before something else has happened."""
 
 AGES_AFTER = timedelta(hours=24)  # a day in one lane is more than any night's rush takes
 SOURCE_SHARE = 0.5  # more than half of a queue is hogging it, however many ask
@@ -63,7 +66,7 @@ class Next:
 
 def after_failure(blame: Blame, attempts: int, *, limit: int, failure_class: str = "") -> Next:
     """Only faults outside engine and configuration are tried again, `limit` times in all."""
-    if failure_class == NO_SANDBOX:
+    if failure_class in WAITING_CAUSES:
         return Next(State.BLOCKED)
     if blame in (Blame.ENGINE, Blame.CONFIGURATION):
         return Next(State.FAILED)

@@ -121,12 +121,21 @@ class Revision:
 
 @dataclass(frozen=True)
 class BuildTarget:
-    """What a build is for: the way it is made and the hardware it must run on."""
+    """What a build is for: the way it is made and the hardware it must run on.
+
+    `pins` are what a way is told beside that, by name: a release file with its tag and sha256, a
+    version of CUDA, an image by its digest.
+    """
 
     name: str
     via: str
     cuda_arch: str | None = None
     options: tuple[str, ...] = ()
+    pins: tuple[tuple[str, str], ...] = ()
+
+    def pin(self, name: str) -> str:
+        """What is pinned under that name; empty where nothing is."""
+        return dict(self.pins).get(name, "")
 
 
 @dataclass(frozen=True)
@@ -143,12 +152,21 @@ class Step:
 
 @dataclass(frozen=True)
 class FailureRule:
-    """A pattern in a log that names what went wrong, whose fault it is and what to do."""
+    """A pattern in a log that names what went wrong, whose fault it is and what to do.
+
+    It counts in its phases, in all where it names none. A `general` one yields to every other.
+    """
 
     name: str
     pattern: re.Pattern[str]
     blame: Blame
     advice: str
+    phases: frozenset[str] = frozenset()
+    general: bool = False
+
+    def counts_in(self, phase: str) -> bool:
+        """Whether it says something of that phase; an unknown phase (empty) may be any."""
+        return not phase or not self.phases or phase in self.phases
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,7 @@ class NegativeState(StrEnum):
 _OURS = frozenset(
     {
         "refused",
+        "not_approved",
         "not_trusted",
         "artifact_missing",
         "artifact_damaged",

@@ -23,6 +23,7 @@ class BuildPayload(_Payload):
     via: str
     cuda_arch: str | None = None
     options: tuple[str, ...] = ()
+    pins: tuple[tuple[str, str], ...] = ()
     build_identity: str
 
 

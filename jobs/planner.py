@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -26,6 +26,7 @@ class JobRequest:
 
     Those of `after` must only have ended, in whatever way: a stage is counted, not awaited.
     `source` is who asks (`BY_HAND`, `engine:NAME`), `cause` the ids of what made it.
+    `rig` is whose weights store a fetch is for; empty where any will do.
     Each step of `priority` is worth PRIORITY_STEP of waiting; the lane comes first.
     """
 
@@ -43,6 +44,7 @@ class JobRequest:
     priority: int = 0
     estimate_seconds: float | None = None
     expires_at: datetime | None = None
+    rig: str = ""
 
     def turn_at(self, now: datetime) -> datetime:
         """Where this request stands in its lane: a virtual time, so waiting wins in the end."""
@@ -77,22 +79,41 @@ def build_identity(revision: Revision, target: BuildTarget) -> str:
     return digest(
         revision.family,
         revision.commit,
-        [target.name, target.via, target.cuda_arch, list(target.options)],
+        [
+            *(target.name, target.via, target.cuda_arch, list(target.options)),
+            *([target.pins] if target.pins else []),
+        ],
         recipe.RECIPE,
         [[list(step.argv), dict(step.env)] for step in steps],
     )
 
 
-def fetch_request(weights: Weights, *, lane: Lane, reason: str) -> JobRequest:
-    """Bring one model file."""
+def source_identity(revision: Revision, target: BuildTarget, tree_sha256: str) -> str:
+    """Digest of the files that a build reads and of its steps, without the name of the commit."""
+    nameless = replace(revision, commit="0" * len(revision.commit))
+    return digest("source", build_identity(nameless, target), tree_sha256)
+
+
+def fetch_identity(sha256: str, place: str = "") -> str:
+    """What makes two fetch jobs the same: the bytes, and the rig or store they are to lie in.
+
+    A request names the rig; the job that is queued names the store, so that rigs which share one
+    share the job.
+    """
+    return digest("fetch_model", sha256, *([place] if place else ()))
+
+
+def fetch_request(weights: Weights, *, lane: Lane, reason: str, rig: str = "") -> JobRequest:
+    """Bring one model file; with a `rig`, to where its benches find it."""
     return JobRequest(
         kind=Kind.FETCH_MODEL,
         queue="build",
         lane=lane,
-        identity=digest("fetch_model", weights.sha256),
+        identity=fetch_identity(weights.sha256, rig),
         title=f"fetch {weights.name}",
         payload=FetchPayload(model_file_id=weights.id).model_dump(mode="json"),
         reason=reason,
+        rig=rig,
     )
 
 
@@ -107,6 +128,7 @@ def build_request(
         via=target.via,
         cuda_arch=target.cuda_arch,
         options=target.options,
+        pins=target.pins,
         build_identity=identity,
     )
     return JobRequest(

@@ -1,4 +1,4 @@
-"""Rows about the health of rigs; storage only, like `jobs.tables`."""
+"""Rows about rigs, their health and where their weights lie; storage only, like `jobs.tables`."""
 
 from __future__ import annotations
 
@@ -67,3 +67,13 @@ class HealthRunRow(SQLModel, table=True):
     text_sha256: str = ""
     environment: dict[str, Any] = json_value()
     created_at: datetime = moment()
+
+
+class WorkerStoreRow(SQLModel, table=True):
+    """Which weights store a worker looked into when it started last; it outlives the worker."""
+
+    __tablename__ = "worker_store"
+    worker: str = Field(primary_key=True)
+    queue: str = Field(index=True)
+    store: str
+    since: datetime = moment()

@@ -116,7 +116,8 @@ class HubRepositoryRow(SQLModel, table=True):
 
     `sha` is the commit whose files are kept, `head_sha` the one a list named last. A first look at
     `baseline_sha` tells nobody anything, but for drafters in a repository that was `found_late`: it
-    is older than our watch, and changed since. `look_at` is when it is looked at next.
+    is older than our watch, and changed since. `look_at` is when it is looked at next. Files whose
+    names cannot be used are `refused`: the path, cut, and why.
     """
 
     __tablename__ = "hub_repository"
@@ -135,6 +136,7 @@ class HubRepositoryRow(SQLModel, table=True):
     base_models: list[str] = json_value(list)
     watches: list[str] = json_value(list)
     engine_refs: list[str] = json_value(list)
+    refused: list[dict[str, str]] = json_value(list)
     created_at: datetime | None = moment(default=None)
     last_modified: datetime | None = moment(default=None)
     misses: int = 0

@@ -188,7 +188,7 @@ def _work(station: Station, held: Lease, handler: Handler) -> bool:
             station.settings.prepare()
             record = handler(station, held, control)
             control.check()
-            sentence = _settle(station, partial(_succeed, station, held, record))
+            sentence = _settle(station, partial(_succeed, station, held, record, control))
         log.info("job succeeded", outcome=sentence)
     except Stopped:
         return _stopped(station, held, control.reason)
@@ -204,7 +204,7 @@ def _work(station: Station, held: Lease, handler: Handler) -> bool:
             cause=failure.detail,
             exc_info=failure.failure_class == "bug",
         )
-        _record_failure(station, held, failure)
+        _record_failure(station, held, failure, control)
     return False
 
 
@@ -213,9 +213,12 @@ def _settle(station: Station, act: Callable[[Session], Told]) -> Told:
     return insist(station.database, act, seconds=station.settings.lease_seconds)
 
 
-def _succeed(station: Station, held: Lease, record: Record, session: Session) -> str:
+def _succeed(
+    station: Station, held: Lease, record: Record, control: Control, session: Session
+) -> str:
     leases.check(session, held)
     sentence = record(session)
+    leases.beat(session, held, database_now(session), control.ended())
     leases.succeed(session, held, database_now(session), sentence)
     _learn(station, session, held)
     return sentence
@@ -249,10 +252,14 @@ def _put_off(station: Station, held: Lease, fault: Later) -> None:
         log.warning("the lease was lost meanwhile")
 
 
-def _record_failure(station: Station, held: Lease, failure: JobFailure) -> Next | None:
+def _record_failure(
+    station: Station, held: Lease, failure: JobFailure, control: Control
+) -> Next | None:
     limit = station.settings.max_attempts
 
     def fail(session: Session) -> Next:
+        leases.check(session, held)
+        leases.beat(session, held, database_now(session), control.ended())
         following = leases.fail(session, held, failure, database_now(session), limit=limit)
         _learn(station, session, held)
         return following

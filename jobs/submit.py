@@ -34,10 +34,14 @@ _AGAIN = "try again later; if it stays so, look at the network and at FORKSCOUT_
 
 @dataclass(frozen=True)
 class Submitted:
-    """The jobs a wish led to, in the order they run; `done` counts what needed no job."""
+    """The jobs a wish led to, in the order they run; `done` counts what needed no job.
+
+    `identity` is that of the build that was asked for, where one was.
+    """
 
     jobs: tuple[JobRow, ...]
     done: int
+    identity: str = ""
 
     @property
     def last(self) -> JobRow | None:
@@ -110,33 +114,38 @@ def submit_bench(
     return _submitted(found)
 
 
-def submit_build(desk: Desk, *, engine_name: str, ref: str | None, rig: str) -> Submitted:
-    """Queue the build of one revision for a rig."""
+def submit_build(desk: Desk, *, engine_name: str, ref: str | None, target: str) -> Submitted:
+    """Queue the build of one revision for a build target: one of the engine's, or any rig."""
     with reading(desk.database) as session:
         engine = catalog.engine_named(session, engine_name)
         _check_trust(engine)
-        catalog.rig_named(session, rig)
+        if all(each.get("rig") != target for each in engine.targets):
+            catalog.rig_named(session, target)
     revision = resolve(desk, engine, ref)
     with writing(desk.database) as session:
         row = _stored(session, engine, revision)
         request = planner.build_request(
             dispatch.revision_value(engine, row),
             cast(int, row.id),
-            target_for(engine, rig),
+            target_for(engine, target),
             lane=Lane.ON_DEMAND,
             reason=ON_DEMAND,
         )
         found = _queued(session, [request])
-    return _submitted(found)
+    return _submitted(found, identity=str(request.payload["build_identity"]))
 
 
-def submit_fetch(desk: Desk, place: str) -> Submitted:
+def submit_fetch(desk: Desk, place: str, *, rig: str = "") -> Submitted:
     """Queue one file of the hub, or the set it belongs to, at the commit it has there now.
 
-    The same bytes known under another name are that model file.
+    The same bytes known under another name are that model file. With a `rig` it is brought to
+    where the benches of that rig look.
     """
     wanted = read_place(place)
     settings = desk.settings
+    if rig:
+        with reading(desk.database) as session:
+            catalog.rig_named(session, rig)
     try:
         found = hub.snapshot(
             hub.Hub(settings.hf_endpoint, settings.hf_token), wanted.repo, wanted.revision
@@ -161,6 +170,7 @@ def submit_fetch(desk: Desk, place: str) -> Submitted:
             planner.Weights(cast(int, model.id), model.name, model.sha256),
             lane=Lane.ON_DEMAND,
             reason=ON_DEMAND,
+            rig=rig,
         )
         jobs = _queued(session, [request])
     return _submitted(jobs)
@@ -198,9 +208,9 @@ def _queued(session: Session, requests: Iterable[JobRequest]) -> dict[str, JobRo
     return work.enqueue(session, asked, database_now(session))
 
 
-def _submitted(found: dict[str, JobRow | None]) -> Submitted:
+def _submitted(found: dict[str, JobRow | None], *, identity: str = "") -> Submitted:
     jobs = tuple(job for job in found.values() if job is not None)
-    return Submitted(jobs=jobs, done=len(found) - len(jobs))
+    return Submitted(jobs=jobs, done=len(found) - len(jobs), identity=identity)
 
 
 def _files(

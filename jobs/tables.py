@@ -234,7 +234,10 @@ class JobNeedRow(SQLModel, table=True):
 
 
 class BuildRow(SQLModel, table=True):
-    """A finished artifact with its provenance; `identity` digests everything that went in."""
+    """A finished artifact with its provenance; `identity` digests everything that went in.
+
+    `source_tree` digests the files of the source that the recipe uses; empty where that is unknown.
+    """
 
     __tablename__ = "build"
     id: int | None = Field(default=None, primary_key=True)
@@ -245,6 +248,7 @@ class BuildRow(SQLModel, table=True):
     artifact: str = Field(index=True)
     lost: bool = False
     recipe: str
+    source_tree: str = Field(default="", index=True)
     size_bytes: int = large()
     duration_seconds: float
     sandbox: str

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from jobs.config import Settings
+from jobs.fit.amounts import in_words
 from jobs.gguf.facts import ModelFacts, PerLayer
 from jobs.terminal import printable
 from scout.hub.reading import reader
@@ -97,8 +98,8 @@ def _lines(reading: Reading) -> Iterator[tuple[str, str]]:
     yield from _said("tokenizer", " ".join((facts.tokenizer_model, facts.tokenizer_pre)).strip())
     yield "tensors", f"{facts.tensor_count:,}"
     yield from _sizes(facts)
-    took = f"{header.bytes_read:,} bytes in {header.requests} request" + "s" * (header.requests > 1)
-    yield "read", took
+    asked = f" in {_counted(header.requests, 'request')}" if "://" in reading.place else ""
+    yield "read", f"{header.bytes_read:,} bytes{asked}"
 
 
 def _parts(facts: ModelFacts) -> Iterator[tuple[str, str]]:
@@ -119,14 +120,14 @@ def _parts(facts: ModelFacts) -> Iterator[tuple[str, str]]:
 
 def _sizes(facts: ModelFacts) -> Iterator[tuple[str, str]]:
     for share in facts.tensor_types or ():
-        size = "size unknown" if share.size_bytes is None else _size(share.size_bytes)
-        yield f"  {share.type_name}", f"{size} in {share.tensors:,} tensors"
+        size = "size unknown" if share.size_bytes is None else in_words(share.size_bytes)
+        yield f"  {share.type_name}", f"{size} in {_counted(share.tensors, 'tensor')}"
     if facts.places:
         for word in ("token_embd", "output", "blocks", "nextn", "other"):
             if size_bytes := getattr(facts.places, word):
-                yield f"  in {word}", _size(size_bytes)
+                yield f"  in {word}", in_words(size_bytes)
     if facts.size_bytes is not None:
-        yield "file size", _size(facts.size_bytes)
+        yield "file size", in_words(facts.size_bytes)
     if facts.shard:
         yield "part", f"{facts.shard.number} of {facts.shard.count}"
     if facts.split and facts.split.tensors is not None:
@@ -144,12 +145,10 @@ def _said(name: str, value: PerLayer | str) -> Iterator[tuple[str, str]]:
         return
     if isinstance(value, tuple):
         cut = ", ..." if len(value) > MOST_SHOWN_LAYERS else ""
-        yield name, ", ".join(map(str, value[:MOST_SHOWN_LAYERS])) + cut
+        yield name, ", ".join(f"{each:,}" for each in value[:MOST_SHOWN_LAYERS]) + cut
     else:
         yield name, value if isinstance(value, str) else f"{value:,}"
 
 
-def _size(size_bytes: int) -> str:
-    if size_bytes < 2**20:
-        return f"{size_bytes:,} bytes"
-    return f"{size_bytes / 2**20:,.2f} MiB"
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" + "s" * (count != 1)

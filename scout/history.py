@@ -29,6 +29,9 @@ class History(Protocol):
     def changed_paths(self, shas: Sequence[str]) -> Collection[str] | None:
         """Paths that these commits touch; None where they are too many."""
 
+    def paths_between(self, before: str, after: str) -> Collection[str] | None:
+        """Paths in which two commits differ; None where that cannot be told."""
+
     def changed_files(self, shas: Sequence[str]) -> Mapping[str, Collection[str]] | None:
         """Paths that each of these commits touches; None where they are too many."""
 
@@ -72,6 +75,10 @@ class GitHistory:
     def changed_paths(self, shas: Sequence[str]) -> Collection[str] | None:
         """Paths that these commits touch; None where they are too many."""
         return git_history.changed_paths(self.network, shas)
+
+    def paths_between(self, before: str, after: str) -> Collection[str] | None:
+        """Paths in which two commits differ; None where that cannot be told."""
+        return git_history.paths_between(self.network, before, after)
 
     def changed_files(self, shas: Sequence[str]) -> Mapping[str, Collection[str]] | None:
         """Paths that each of these commits touches; None where they are too many."""

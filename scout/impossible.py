@@ -99,6 +99,20 @@ def _wrong_engine(
             f"family {engine.family!r} is built from a repo, {engine.name!r} has a package",
             'write repo = "owner/name" instead of package',
         )
+    for number, build in enumerate(engine.builds):
+        pins = (build.asset, build.tag, build.sha256)
+        if build.via == "asset" and not all(pins):
+            yield Problem(
+                (*here, "build", number, "via"),
+                f"a build of {engine.name!r} via 'asset' does not name its file",
+                "write asset, tag and sha256 of the release file",
+            )
+        if build.via != "asset" and any(pins):
+            yield Problem(
+                (*here, "build", number, "via"),
+                f"a build of {engine.name!r} via {build.via!r} takes no release file",
+                'write via = "asset", or leave asset, tag and sha256 out',
+            )
     if engine.package is not None and engine.branches:
         yield Problem((*here, "branches"), "a package has no branches", "leave branches out")
     if len({is_pull(branch) for branch in engine.branches}) > 1:

@@ -28,6 +28,9 @@ class Changes:
     unwatched: tuple[str, ...] = ()
 
 
+ASSET_PINS = ("asset", "tag", "sha256")
+
+
 def apply(
     session: Session, watch_list: WatchList, now: datetime, *, replace: bool = False
 ) -> Changes:
@@ -183,6 +186,7 @@ def _engine(
                 "via": build.via,
                 "cuda_arch": build.cuda_arch,
                 "options": list(build.options),
+                **{name: value for name in ASSET_PINS if (value := getattr(build, name))},
             }
             for build in entry.builds
             if build.via in MADE_WAYS and entry.family in DRIVEN_FAMILIES

@@ -14,8 +14,9 @@ from rich.text import Text
 from jobs.config import Settings
 from jobs.db import open_database, reading
 from jobs.errors import UsageError, did_you_mean
+from jobs.fit.amounts import in_words
 from jobs.sightings import HubFileRow, HubRepositoryRow
-from jobs.store import hub
+from jobs.store import hub, hub_models
 from jobs.terminal import printable, sound
 
 app = typer.Typer(help="Show what was found on the model hub.")
@@ -47,7 +48,7 @@ def models(
             found = hub.found_models(session, (role,) if role else SHOWN_ROLES, limit=MOST_SHOWN)
     finally:
         database.dispose()
-    lines = [_as_json(file, repo) for file, repo in found if not role or file.role == role]
+    lines = _once([_as_json(file, repo) for file, repo in found if not role or file.role == role])
     if as_json:
         _say_json(lines)
         return
@@ -77,12 +78,16 @@ def show(
                 )
             repo = rows[0]
             files = [each for each in hub.files(session, repo.id or 0) if each.role]
+            faults = hub_models.faults(session, repo.id or 0)
     finally:
         database.dispose()
-    lines = [{**_as_json(file, repo), "facts": file.facts} for file in files]
+    lines = [
+        {**_as_json(file, repo), "facts": file.facts, "fault": faults.get(file.path, "")}
+        for file in files
+    ]
     about = _about(repo)
     if as_json:
-        _say_json({**about, "files": lines})
+        _say_json({**about, "refused": repo.refused, "files": lines})
         return
     for key, value in about.items():
         if value not in ("", [], None):
@@ -90,8 +95,29 @@ def show(
             typer.echo(f"{key.replace('_', ' ')}: {_one_line(said)}")
     _print(lines)
     for line in lines:
-        if line["unread"]:
-            typer.echo(_one_line(f"{line['path']}: {line['unread']}"))
+        if line["fault"]:
+            typer.echo(_one_line(f"{line['path']}: {line['fault']}"))
+    for each in repo.refused:
+        typer.echo(_one_line(f"refused {each['path']}: {each['why']}"))
+
+
+def _once(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same bytes are one model: one place is listed, the others stand beside it.
+
+    It is the newest place whose header was read, else the newest.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for line in lines:
+        place = f"{line['repo']}/{line['path']}"
+        key = line["sha256"] or place
+        first = found.get(key)
+        if first is None:
+            found[key] = {**line, "also": []}
+        elif line["read"] and not first["read"]:
+            found[key] = {**line, "also": [f"{first['repo']}/{first['path']}", *first["also"]]}
+        else:
+            first["also"].append(place)
+    return list(found.values())
 
 
 def _about(repo: HubRepositoryRow) -> dict[str, Any]:
@@ -133,16 +159,15 @@ def _print(lines: list[dict[str, Any]]) -> None:
         table.add_column(name, overflow="fold")
     for line in lines:
         role = line["role"] if line["read"] else f"{line['role']}?"
-        cells = (
-            role, line["repo"], line["path"], line["quant"], line["dialect"],
-            _size(line["size_bytes"]), _day(line["since"]),
-        )  # fmt: skip
-        table.add_row(*(Text(_one_line(cell)) for cell in cells))
+        names = [line["path"], *(f"also {each}" for each in line.get("also", ()))]
+        size = "" if line["size_bytes"] is None else in_words(line["size_bytes"])
+        rest = (line["quant"], line["dialect"], size, _day(line["since"]))
+        table.add_row(
+            *(Text(_one_line(cell)) for cell in (role, line["repo"])),
+            Text("\n".join(_one_line(each) for each in names)),
+            *(Text(_one_line(cell)) for cell in rest),
+        )
     Console().print(table)
-
-
-def _size(size_bytes: int | None) -> str:
-    return "" if size_bytes is None else f"{size_bytes / 2**30:,.2f} GiB"
 
 
 def _day(moment: datetime) -> str:

@@ -33,6 +33,7 @@ def views(
             history.changed_paths,
             None if kin[name].shares(kin[root]) else upstream,
             _neighbours(name, kin, before, after),
+            history.paths_between,
         )
         for name in chain
         if name in moved and kin[name].repository not in graph.left_out

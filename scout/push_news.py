@@ -26,6 +26,10 @@ HOT_PATHS = (
 """Where a change moves the numbers that we measure."""
 
 
+PATHS_LISTED = 200
+"""Of a push that changes more files it is not asked whether it changes what is built."""
+
+
 def push_news(place: Place, ref: str, before: str, after: str, view: View) -> list[RefNews]:
     """The push, the sync it brought and what it absorbed; a watched branch carries its revision."""
     graph = view.graph
@@ -93,8 +97,10 @@ def _pushed(
     touched = view.changed_paths([commit.sha for commit in fresh]) if fresh else ()
     hot = sorted(path for path in touched or () if path.startswith(HOT_PATHS))
     authors = sorted({commit.author for commit in fresh})
+    differs = view.paths_between(before, after) if ref in place.watched else None
     facts = {
         "forced": forced,
+        "paths": sorted(differs) if differs is not None and len(differs) <= PATHS_LISTED else None,
         "new_patches": len(fresh),
         "new_authors": authors[:LISTED],
         "files_hot": hot[:LISTED],

@@ -13,6 +13,7 @@ from jobs.addresses import can_be_looked_up
 from jobs.deadline import answered_within
 from jobs.errors import BadGguf, Permanent, ScoutError, Transient, UsageError
 from jobs.gguf.limits import FIRST_FETCH_BYTES
+from jobs.reach import LookUp, leads_inside, look_up
 from jobs.terminal import printable
 
 CONNECT_SECONDS = 10.0
@@ -41,7 +42,8 @@ def client(*, transport: httpx.BaseTransport | None = None) -> httpx.Client:
 class RangedFile:
     """One file behind an address; its size and first bytes come with the first request.
 
-    The token is sent to the host of the address only, never to where that host redirects. A server
+    The token is sent to the host of the address only, never to where that host redirects; a public
+    host that redirects to this machine or into its networks is not followed. A server
     that ignores ranges is read for its first bytes and left; asking it for more is refused.
     """
 
@@ -53,12 +55,14 @@ class RangedFile:
         token: str = "",
         now: Callable[[], float] = time.monotonic,
         whole_seconds: float = WHOLE_SECONDS,
+        look_up: LookUp = look_up,
     ) -> None:
         self._http = http
         self._url = _checked(url)
         self._home = _origin(self._url)
         self._token = token
         self._now = now
+        self._look_up = look_up
         self._whole_seconds = whole_seconds
         self._deadline = now() + whole_seconds
         self._tag = ""
@@ -165,7 +169,7 @@ class RangedFile:
                     if answer.status_code not in _REDIRECTS:
                         yield answer
                         return
-                    self._url = _followed(self._url, answer.headers.get("Location", ""))
+                    self._url = self._followed(answer.headers.get("Location", ""))
         except httpx.TimeoutException as fault:
             raise Transient(f"{_host(self._url)} took too long", advice="Try again.") from fault
         except httpx.HTTPError as fault:
@@ -181,6 +185,15 @@ class RangedFile:
         raise Permanent(
             f"{_host(self._url)} redirects more than {MOST_REDIRECTS} times", advice=_FETCH
         )
+
+    def _followed(self, location: str) -> httpx.URL:
+        here, there = self._url, _followed(self._url, location)
+        if leads_inside(here.host, there.host, self._look_up):
+            raise Permanent(
+                f"{_host(here)} redirects into a private network, to {_host(there)}",
+                advice="Name that address itself, if it is yours and meant.",
+            )
+        return there
 
 
 def shown(url: httpx.URL) -> str:

@@ -95,6 +95,8 @@ class View:
     """None where the paths are too many to be named."""
     upstream: Upstream | None = None
     neighbours: Sequence[Neighbour] = ()
+    paths_between: Callable[[str, str], Collection[str] | None] = lambda _before, _after: None
+    """None where that cannot be told."""
 
 
 @dataclass(frozen=True)

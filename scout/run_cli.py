@@ -93,12 +93,12 @@ def _progress() -> Iterator[Callable[[str], None]]:
 
 
 def _asked(found: Round | HubRound) -> str:
-    """How many places answered; one that did not was not looked at."""
+    """How many looks were answered; a place may need several: list, files, headers."""
     if not found.looked and found.unanswered:
-        return f"asked {counted(found.unanswered, 'place')}, none answered"
-    places = f"{counted(found.looked, 'place')} with {counted(found.requests, 'request')}"
+        return f"{counted(found.unanswered, 'look')}, none answered"
+    looks = f"{counted(found.looked, 'look')} with {counted(found.requests, 'request')}"
     silent = f", {found.unanswered} more gave no answer" if found.unanswered else ""
-    return f"looked at {places}{silent}"
+    return f"{looks}{silent}"
 
 
 def _tell(seen: Glance) -> None:

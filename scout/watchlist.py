@@ -15,7 +15,7 @@ from jobs.pip import PACKAGE_NAME
 from jobs.planning.rules import MOST_PRIORITY
 
 DRIVEN_FAMILIES = ("llama.cpp", "xllamacpp")
-MADE_WAYS = ("cmake", "wheel")
+MADE_WAYS = ("cmake", "wheel", "asset")
 INTENTS = ("speculation", "kv", "context", "batch", "ubatch", "vision")
 LATER_SCENARIOS = ("ladder",)
 REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/(?!\.{1,2}$)[\w.-]{1,100}", re.ASCII)
@@ -155,6 +155,14 @@ IntentText = Annotated[
         _shaped(r"[A-Za-z0-9][A-Za-z0-9._:+-]{0,63}", "a plain word", "one word as q8_0")
     ),
 ]
+AssetName = Annotated[
+    str,
+    AfterValidator(
+        _shaped(
+            r"[A-Za-z0-9][A-Za-z0-9._+-]{0,199}", "a file or tag of a release", "its name alone"
+        )
+    ),
+]
 Line = Annotated[str, AfterValidator(_one_line)]
 Role = Literal["target", "drafter", "mmproj"]
 
@@ -170,6 +178,9 @@ class BuildEntry(_Table):
     via: Literal["cmake", "wheel", "docker", "asset"]
     cuda_arch: CudaArch | None = None
     options: Annotated[tuple[Line, ...], Field(strict=False, max_length=100)] = ()
+    asset: AssetName | None = None
+    tag: AssetName | None = None
+    sha256: Sha256 | None = None
 
 
 class EngineEntry(_Table):

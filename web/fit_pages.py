@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from jobs.fit.amounts import Band, mib
 from jobs.fit.estimate import Estimate, Fit
 from jobs.fit.lessons import Lesson, corrections, lessons
-from jobs.fit.residuals import Error, Residual, error
+from jobs.fit.residuals import Error, Residual, error, errors
 from jobs.fit_answers import FitAnswer
 from jobs.known_engines import STATES
-from jobs.store.memories import Heard, KnownModel
+from jobs.store.known_models import KnownModel
+from jobs.store.memories import Heard
+from jobs.store.weight_standings import ABSENT, Standing
 from web import words
 from web.fit_wish import Wish
 from web.pages import Page
@@ -79,11 +81,17 @@ class LayoutLines:
 
 @dataclass(frozen=True)
 class Subject:
-    """What boots taught about one engine and architecture; `more` layouts are not shown."""
+    """What boots taught about one engine and architecture; `more` layouts are not shown.
+
+    `error` is the mean over all lines that were measured, `errors` that of each line alone, and
+    `unmeasured` are the lines that no boot said anything of.
+    """
 
     engine: str
     architecture: str
     error: Error | None
+    errors: tuple[tuple[str, Error], ...]
+    unmeasured: tuple[str, ...]
     layouts: tuple[LayoutLines, ...]
     more: int
 
@@ -106,6 +114,7 @@ def fit(
     known: Sequence[Lesson] | None = None,
     wish: Wish | None = None,
     given: FitAnswer | None = None,
+    stands: Mapping[int, Standing] | None = None,
 ) -> Page:
     """The page; without a wish there is no form, as in the static export."""
     known = lessons(heard.boots) if known is None else known
@@ -119,7 +128,7 @@ def fit(
             "wish": wish,
             "choices": choices(models, engines),
             "given": shown(given) if given else None,
-            "models": models,
+            "files": [(each, (stands or {}).get(each.id or 0, ABSENT)) for each in models],
             "subjects": subjects,
             "unmeasured": [state.title for state in STATES if state.title not in taught],
             "shapeless": heard.shapeless,
@@ -185,7 +194,19 @@ def _subject(group: Sequence[Lesson]) -> Subject:
     engine, architecture = group[0].subject
     taught = [lesson.residuals for lesson in group if lesson.residuals]
     layouts = tuple(_layout(lesson, group) for lesson in group[:MOST_LAYOUTS])
-    return Subject(engine, architecture, error(taught), layouts, len(group) - len(layouts))
+    said = {each.component for residuals in taught for each in residuals}
+    asked = dict.fromkeys(
+        name for lesson in group if lesson.found for name in _likely(lesson.found)
+    )
+    return Subject(
+        engine=engine,
+        architecture=architecture,
+        error=error(taught),
+        errors=tuple(errors(taught).items()),
+        unmeasured=tuple(name for name in asked if name not in {*said, "growth"}),
+        layouts=layouts,
+        more=len(group) - len(layouts),
+    )
 
 
 def _layout(lesson: Lesson, group: Sequence[Lesson]) -> LayoutLines:
@@ -206,7 +227,7 @@ def _compared(lesson: Lesson, group: Sequence[Lesson]) -> list[Compared]:
     return [
         _line(name, likely, measured.get(name), better[name] if name in others else None)
         for name, likely in _likely(lesson.found).items()
-        if name != "growth"
+        if name != "growth" and (name in measured or not lesson.on_host)
     ]
 
 

@@ -9,7 +9,8 @@ from sqlmodel import Session
 
 from jobs.fit.lessons import Lesson, lessons
 from jobs.fit_answers import FitAnswer, answer, as_json
-from jobs.store import catalog, memories, weights
+from jobs.store import catalog, known_models, memories, weight_standings, weights
+from jobs.store.weight_standings import ABSENT
 from web import fit_pages, plain
 from web.fit_wish import Asked, Wish, setup_of, wish_in
 from web.pages import Page
@@ -22,12 +23,13 @@ def page(session: Session, asked: Asked | None) -> Page:
     known = lessons(heard.boots)
     given = _answer(wish, session, known) if wish and asked else None
     return fit_pages.fit(
-        memories.known_models(session),
+        known_models.known_models(session),
         [row.name for row in catalog.engines(session)],
         heard,
         known=known,
         wish=wish,
         given=given,
+        stands=weight_standings.standings(session),
     )
 
 
@@ -40,20 +42,23 @@ def fit_json(session: Session, asked: Asked, clean: Callable[[str], str]) -> Any
 def models_json(session: Session, clean: Callable[[str], str]) -> Any:
     """Known model files; the shape stays with us, its facts go out."""
     held = weights.held_anywhere(session)
+    stands = weight_standings.standings(session)
     return [
         {
             "name": clean(model.name),
+            "also": [clean(name) for name in model.also],
             "role": clean(model.role),
             "model_class": clean(model.model_class),
             "quantisation": clean(model.quantisation),
             "sha256": model.sha256,
             "size_bytes": model.size_bytes,
             "present": model.sha256 in held,
+            "weights": plain.plain(stands.get(model.id or 0, ABSENT), clean),
             "can_be_judged": model.shape is not None,
             "fault": clean(model.fault),
             "facts": plain.plain(model.facts, clean),
         }
-        for model in memories.known_models(session)
+        for model in known_models.known_models(session)
     ]
 
 

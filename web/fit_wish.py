@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 
 from sqlmodel import Session
 
@@ -13,7 +14,7 @@ from jobs.fit.amounts import parse_amount
 from jobs.fit.formats import asked_types
 from jobs.fit.setup import Card, Setup
 from jobs.known_engines import ANY_ENGINE, EngineState, state_named
-from jobs.store import memories
+from jobs.store import known_models, memories
 from jobs.terminal import printable
 
 Asked = Sequence[tuple[str, str]]
@@ -82,10 +83,11 @@ def setup_of(wish: Wish, session: Session) -> Setup:
     if not wish.target:
         raise UsageError("no target is named", advice="Choose one of the known models.")
     types = asked_types(wish.kv)
-    drafter = memories.shape_named(session, wish.drafter, what="drafter") if wish.drafter else None
-    mmproj = memories.shape_named(session, wish.mmproj, what="projector") if wish.mmproj else None
+    shape = partial(known_models.shape_named, session)
+    drafter = shape(wish.drafter, what="drafter") if wish.drafter else None
+    mmproj = shape(wish.mmproj, what="projector") if wish.mmproj else None
     return Setup(
-        target=memories.shape_named(session, wish.target, what="target"),
+        target=shape(wish.target, what="target"),
         card=_card(wish),
         context=_number(wish.context, "context"),
         state=_state(wish.engine, types, session),

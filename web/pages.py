@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from jobs.model import State
+from jobs.model import Kind, State
 from jobs.scenarios import SCENARIOS
+from jobs.store.builds import phases_in
 from jobs.store.led import EventDetail
 from jobs.store.reasons import Why
 from jobs.store.shown import Entry, Front, Queue, ResultDetail, ShownEngine, ShownJob
@@ -151,8 +152,14 @@ def queue(found: Queue, *, now: datetime, silent_seconds: float) -> Page:
     )
 
 
-def job(found: ShownJob, log: LogTail | None, explained: Why | None = None) -> Page:
-    """One job: where it stands, why, and the end of its log."""
+def job(
+    found: ShownJob,
+    log: LogTail | None,
+    explained: Why | None = None,
+    *,
+    build_id: int | None = None,
+) -> Page:
+    """One job: where it stands, why, its phases, what it built, and the end of its log."""
     return Page(
         f"jobs/{found.id}.html",
         "job.html",
@@ -163,6 +170,8 @@ def job(found: ShownJob, log: LogTail | None, explained: Why | None = None) -> P
             "why": why(found),
             "live": State(found.state) in LIVE,
             "explained": explained,
+            "build_id": build_id,
+            "phases": phases_in(found.progress) if found.kind == Kind.BUILD else (),
         },
     )
 

@@ -16,8 +16,8 @@ from sqlmodel import Session
 from jobs.config import Settings
 from jobs.lifecycle import SOURCE_SHARE
 from jobs.model import State
-from jobs.store import board, chains, led, overview, reasons, shown_negatives, workshop
-from web import fit_site, fork_pages, negative_pages, pages, worker_pages
+from jobs.store import board, builds, chains, led, overview, reasons, shown_negatives, workshop
+from web import build_pages, fit_site, fork_pages, negative_pages, pages, worker_pages
 from web.fit_wish import Asked
 from web.logs import tail
 from web.ranking import Board, TellsApart, boards, boots_apart
@@ -26,6 +26,7 @@ from web.redact import redact
 _RESULT = re.compile(r"results/([1-9][0-9]{0,8})\.html", re.ASCII)
 _FORK = re.compile(r"forks/([1-9][0-9]{0,8})\.html", re.ASCII)
 _EVENT = re.compile(r"events/([1-9][0-9]{0,8})\.html", re.ASCII)
+_BUILD = re.compile(r"builds/([1-9][0-9]{0,8})\.html", re.ASCII)
 _JOB = re.compile(r"jobs/([1-9][0-9]{0,8})\.html", re.ASCII)
 
 
@@ -91,7 +92,14 @@ class Site:
                 return None
             done = job.state == State.SUCCEEDED
             explained = None if done else reasons.find(session, job.id, now, share=self.share)
-            return pages.job(job, tail(self.log_of(job.id)), explained)
+            made = builds.id_of_job(session, job.id)
+            return pages.job(job, tail(self.log_of(job.id)), explained, build_id=made)
+        if wanted := _BUILD.fullmatch(path):
+            build = builds.find(session, int(wanted[1]))
+            if build is None:
+                return None
+            options = builds.options_of(session, build.id)
+            return build_pages.build(build, options, tail(self.log_of(build.job_id)))
         return None
 
     def paths(self, session: Session) -> Iterator[str]:
@@ -100,6 +108,7 @@ class Site:
         yield from (f"results/{number}.html" for number in board.result_ids(session))
         yield from (f"forks/{each.id}.html" for each in chains.watched(session))
         yield from (f"events/{number}.html" for number in led.event_ids(session))
+        yield from (f"builds/{number}.html" for number in builds.ids(session))
         yield from (f"jobs/{number}.html" for number in overview.job_ids(session))
 
 

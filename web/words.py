@@ -56,6 +56,8 @@ BLAME = {
 }
 
 BLOCKED = {
+    "not_approved": "It waits until a person approves this exact commit: "
+    "`forkscout approvals` tells which.",
     "no_sandbox": "No working sandbox here, and strangers' code runs in nothing less. "
     "Install it with: apt install bubblewrap",
 }

@@ -78,7 +78,7 @@ def size_bytes(tree: Path) -> int:
 def verify(root: Path, digest: str) -> None:
     """Raise `JobFailure` unless the store holds exactly what this digest names."""
     tree = find(root, digest)
-    if tree is None or tree_digest(tree) != digest:
+    if not is_whole(root, digest):
         state = "is not in the store" if tree is None else "is not what was stored"
         raise JobFailure(
             f"artifact {digest[:12]} {state}",
@@ -86,6 +86,12 @@ def verify(root: Path, digest: str) -> None:
             blame=Blame.INFRASTRUCTURE,
             advice="Build it again; look at the disk of the worker if this repeats.",
         )
+
+
+def is_whole(root: Path, digest: str) -> bool:
+    """Whether the store holds exactly what this digest names."""
+    tree = find(root, digest)
+    return tree is not None and tree_digest(tree) == digest
 
 
 def discard(root: Path, digest: str) -> None:

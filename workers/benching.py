@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -116,6 +117,7 @@ def _keep(errand: Errand, boot: Boot) -> None:
 def _prepare(errand: Errand, wanted: BenchPayload) -> Bench:
     station, control = errand.station, errand.control
     subject = read_subject(station, wanted.revision_id)
+    errand.check_not_taken_back(wanted.revision_id)
     with reading(station.database) as session:
         model = model_file(session, wanted.model_file_id)
         others = _beside(session, wanted)
@@ -323,9 +325,10 @@ def _command(bench: Bench, boots: Sequence[Boot]) -> dict[str, Any]:
         **{f"{role}_sha256": sha256 for role, sha256 in wanted.beside.items()},
         "forkscout": (
             f"forkscout submit bench --engine {revision.engine} --ref {revision.commit} "
-            f"--target {bench.model.name} --scenario {bench.scenario.name} --rig {wanted.rig} "
-            f"--context {wanted.context_tokens} --runs {wanted.runs} --boots {wanted.boots}"
-            + "".join(f" --{role} {row.name}" for role, row in bench.others.items())
+            f"--target {shlex.quote(bench.model.name)} --scenario {bench.scenario.name} "
+            f"--rig {wanted.rig} --context {wanted.context_tokens} "
+            f"--runs {wanted.runs} --boots {wanted.boots}"
+            + "".join(f" --{role} {shlex.quote(row.name)}" for role, row in bench.others.items())
         ),
     }
 

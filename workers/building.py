@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,8 +19,8 @@ from sqlmodel import Session
 from jobs import clock
 from jobs.control import Control
 from jobs.db import reading
-from jobs.engines.base import BuildPlaces, classify
-from jobs.errors import JobFailure
+from jobs.dialect.options import Option
+from jobs.engines.base import BuildPlaces, unsupported
 from jobs.model import BuildTarget, Step
 from jobs.payloads import BuildPayload
 from jobs.station import Record, Station
@@ -27,22 +28,24 @@ from jobs.store import results
 from jobs.store.leases import Lease
 from jobs.tables import BuildRow
 from workers import artifacts
+from workers.build_causes import DESCRIBE, explained, of_source
 from workers.card_code import archs_of
 from workers.errands import ARTIFACT_PLACE, Errand, Subject, read_subject
 from workers.flags import ask_help, flags_in
 from workers.host import machine_facts, tool_version
 from workers.plan import Place, interpreter_mounts
 from workers.proof import python_mounts
+from workers.same_source import made_before, source_identity, taken_over
 from workers.sandbox import Limits, Mount, Sandbox
 from workers.source import bring_source
 from workers.steps import StepFailed, run_step
 
+DOCKER = "docker"
 BUILD_MEMORY_BYTES = 16 * 2**30
 MEMORY_PER_COMPILER = 3 * 2**30
 """What one compiler of an LLM engine's templates may need; more jobs get the build killed."""
 
 COUNTED = re.compile(r"^\[\s*(\d+)(?:/(\d+)|%)\]")
-LOG_TAIL_BYTES = 256 * 1024
 TOOLS = ("cmake", "ninja", "c++", "git", "nvcc")
 
 
@@ -83,19 +86,36 @@ def build(station: Station, held: Lease, control: Control) -> Record:
     """Make the artifact of one revision, unless the store already holds it."""
     wanted = BuildPayload.model_validate(held.payload)
     errand = Errand(station, held, control)
+    store = station.settings.artifacts
     with reading(station.database) as session:
         known = results.build_with_identity(session, wanted.build_identity)
-    if known is not None and artifacts.find(station.settings.artifacts, known.artifact):
-        return lambda _session: f"already built: artifact {known.artifact[:12]}"
+    if known is not None and artifacts.find(store, known.artifact):
+        if not known.lost or artifacts.is_whole(store, known.artifact):
+            return partial(_say_found, known.identity)
+        artifacts.discard(store, known.artifact)
     subject = read_subject(station, wanted.revision_id)
+    errand.check_approval(wanted.revision_id)
     sandbox = errand.sandbox_for(subject.engine_row)
     artifacts.check_free(station.settings.root, station.settings.min_free_bytes)
+    target = BuildTarget(wanted.target, wanted.via, wanted.cuda_arch, wanted.options, wanted.pins)
+    if target.via == DOCKER:
+        raise unsupported(
+            "a build by docker: this worker runs none yet",
+            advice="Use via cmake, or run the steps by hand: docs/builds.md shows them.",
+        )
     started = time.monotonic()
     with (
         artifacts.disk_full_is_infrastructure(),
-        tempfile.TemporaryDirectory(prefix="build-", dir=station.settings.scratch) as folder,
+        tempfile.TemporaryDirectory(prefix="build-", dir=station.settings.scratch) as name,
     ):
-        made = _make(errand, subject, wanted, sandbox, Path(folder))
+        folder = Path(name)
+        with of_source(subject.family):
+            bring_source(errand, subject, target, folder / "source")
+        identity = source_identity(subject, target, folder / "source")
+        same = made_before(errand, subject, identity)
+        if same is not None:
+            return taken_over(errand, wanted, same, subject.revision)
+        made = _make(errand, subject, target, sandbox, folder)
     row = BuildRow(
         identity=wanted.build_identity,
         revision_id=wanted.revision_id,
@@ -103,15 +123,19 @@ def build(station: Station, held: Lease, control: Control) -> Record:
         target=wanted.target,
         artifact=made.artifact,
         recipe=made.provenance["recipe"],
+        source_tree=identity,
         size_bytes=made.size_bytes,
         duration_seconds=round(time.monotonic() - started, 3),
         sandbox=sandbox.name,
-        provenance={k: v for k, v in made.provenance.items() if k != "help"},
+        provenance={
+            **{k: v for k, v in made.provenance.items() if k != "help"},
+            "phases": control.phases(),
+        },
         created_at=clock.now(),
     )
 
     def record(session: Session) -> str:
-        results.record_build(session, row)
+        results.record_build(session, row, made.options)
         return (
             f"artifact {made.artifact[:12]}, {made.size_bytes / 1e6:.1f} MB "
             f"in {row.duration_seconds:.1f} s, {sandbox.name}"
@@ -120,32 +144,38 @@ def build(station: Station, held: Lease, control: Control) -> Record:
     return record
 
 
+def _say_found(identity: str, session: Session) -> str:
+    found = results.find_again(session, identity)
+    return f"already built: artifact {found.artifact[:12]}, build {found.id}"
+
+
 @dataclass(frozen=True)
 class _Made:
     artifact: str
     size_bytes: int
+    options: Sequence[Option]
     provenance: dict[str, Any]
 
 
 def _make(
-    errand: Errand, subject: Subject, wanted: BuildPayload, sandbox: Sandbox, folder: Path
+    errand: Errand, subject: Subject, target: BuildTarget, sandbox: Sandbox, folder: Path
 ) -> _Made:
-    source = folder / "source"
-    bring_source(errand, subject, source)
     for name in ("work", "output"):
         (folder / name).mkdir()
     shop = _Workshop(
-        source=Mount(source, "/build/source"),
+        source=Mount(folder / "source", "/build/source"),
         work=Mount(folder / "work", "/build/work", writable=True),
         output=Mount(folder / "output", "/build/output", writable=True),
         sandbox=sandbox,
     )
-    target = BuildTarget(wanted.target, wanted.via, wanted.cuda_arch, wanted.options)
     steps = subject.family.build(subject.revision, target, shop.places())
     for step in steps:
-        _run(errand, subject, shop, step, step.name)
+        _run(errand, subject, shop, step)
+    errand.control.report("store")
     digest = artifacts.store(folder / "output", errand.station.settings.artifacts)
     tree = cast(Path, artifacts.find(errand.station.settings.artifacts, digest))
+    errand.control.report(DESCRIBE)
+    said = _describe(errand, subject, sandbox, tree)
     provenance = {
         "source": subject.revision.source,
         "commit": subject.revision.commit,
@@ -156,10 +186,11 @@ def _make(
         "tools": _tool_versions(),
         "machine": {k: v for k, v in machine_facts().items() if k != "load_average"},
         "cuda_archs": str(archs_of(tree)),
-        "help": _describe(errand, subject, sandbox, tree),
+        "help": said,
     }
     artifacts.write_provenance(errand.station.settings.artifacts, digest, provenance)
-    return _Made(digest, artifacts.size_bytes(tree), provenance)
+    options = subject.family.read_options(said)
+    return _Made(digest, artifacts.size_bytes(tree), options, provenance)
 
 
 def _recipe_digest(steps: Sequence[Step]) -> str:
@@ -167,10 +198,11 @@ def _recipe_digest(steps: Sequence[Step]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _run(errand: Errand, subject: Subject, shop: _Workshop, step: Step, name: str) -> None:
-    control = errand.control
+def _run(errand: Errand, subject: Subject, shop: _Workshop, step: Step) -> None:
+    control, name = errand.control, step.name
     control.report(name)
     errand.say(f"{name}: {' '.join(step.argv)}"[:2000])
+    offset = errand.log.stat().st_size
 
     def tell(line: str) -> None:
         counted = COUNTED.match(line)
@@ -192,26 +224,7 @@ def _run(errand: Errand, subject: Subject, shop: _Workshop, step: Step, name: st
             on_line=tell,
         )
     except StepFailed as failure:
-        raise explained(failure, subject) from failure
-
-
-def explained(failure: StepFailed, subject: Subject) -> JobFailure:
-    """The failure with the cause its log names, where a rule of the family knows it."""
-    if failure.failure_class != "exit" or not failure.log.exists():
-        return failure
-    with failure.log.open("rb") as file:
-        file.seek(max(0, file.seek(0, 2) - LOG_TAIL_BYTES))
-        text = file.read().decode(errors="replace")
-    found = classify(text, subject.family.FAILURES)
-    if found is None:
-        return failure
-    return JobFailure(
-        f"{failure.detail}: {found.line[:300]}",
-        failure_class=found.rule.name,
-        blame=found.rule.blame,
-        phase=failure.phase,
-        advice=found.rule.advice,
-    )
+        raise explained(failure, subject.family, offset=offset) from failure
 
 
 def _describe(errand: Errand, subject: Subject, sandbox: Sandbox, tree: Path) -> str:
@@ -223,6 +236,8 @@ def _describe(errand: Errand, subject: Subject, sandbox: Sandbox, tree: Path) ->
         log=errand.log,
         marker=errand.marker,
     )
+    errand.log.touch(mode=0o600)
+    offset = errand.log.stat().st_size
     try:
         text = ask_help(
             subject.family,
@@ -232,7 +247,7 @@ def _describe(errand: Errand, subject: Subject, sandbox: Sandbox, tree: Path) ->
             mounts=interpreter_mounts(subject.family),
         )
     except StepFailed as failure:
-        raise explained(failure, subject) from failure
+        raise explained(failure, subject.family, offset=offset) from failure
     flags_in(subject.family, text)
     return text
 

@@ -13,15 +13,16 @@ from sqlmodel import Session
 
 from jobs import clock
 from jobs.control import Control
-from jobs.db import reading, writing
+from jobs.db import database_now, reading, writing
 from jobs.engines.base import Engine
 from jobs.engines.registry import family
-from jobs.errors import Permanent
+from jobs.errors import JobFailure, Permanent
 from jobs.hub import Hub
-from jobs.model import Revision, Trust
+from jobs.lifecycle import NOT_APPROVED
+from jobs.model import Blame, Revision, Trust
 from jobs.station import Station
+from jobs.store import approvals, origins, weights
 from jobs.store import hub as hub_rows
-from jobs.store import origins, weights
 from jobs.store.leases import Lease
 from jobs.store.origins import Origin
 from jobs.tables import EngineRow, ModelFileRow, RevisionRow
@@ -70,6 +71,20 @@ class Errand:
         setting = self.station.settings.sandbox
         return choose(setting, trust, cage_faults=cage_faults(), devices=devices)
 
+    def check_approval(self, revision_id: int) -> None:
+        """Raise where a person has to let this code in first: the word may have ended meanwhile."""
+        with reading(self.station.database) as session:
+            found = approvals.missing(session, revision_id, database_now(session))
+        if found is not None:
+            raise _not_approved(found)
+
+    def check_not_taken_back(self, revision_id: int) -> None:
+        """Raise where a person let this code in and took that back."""
+        with reading(self.station.database) as session:
+            found = approvals.taken_back(session, revision_id)
+        if found is not None:
+            raise _not_approved(found)
+
     def weights(self, model: ModelFileRow) -> tuple[Path, ...]:
         """The verified weight files, fetched where they are not there; engines open the first."""
         settings = self.station.settings
@@ -92,6 +107,15 @@ class Errand:
     def _places(self, sha256: str) -> list[str]:
         with reading(self.station.database) as session:
             return hub_rows.places_of(session, sha256)
+
+
+def _not_approved(found: approvals.Missing) -> JobFailure:
+    return JobFailure(
+        found.says,
+        failure_class=NOT_APPROVED,
+        blame=Blame.CONFIGURATION,
+        advice=found.advice,
+    )
 
 
 def marker_prefix(station: Station) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
+from shlex import quote
 
 import httpx
 
@@ -32,12 +33,12 @@ def with_other_places(
     if place := next(iter([*same, *seen]), ""):
         words = (
             f"the same bytes are {place}: name that in the watch list, "
-            f"or `forkscout submit fetch {place}`"
+            f"or `forkscout submit fetch {quote(place)}`"
         )
     elif stead := next(iter(_with_name(files, wanted.files[0])), ""):
         words = (
             f"{repo}/{stead} is there now, with other bytes: it is another model with results "
-            f"of its own, `forkscout submit fetch {repo}/{stead}`"
+            f"of its own, `forkscout submit fetch {quote(f'{repo}/{stead}')}`"
         )
     else:
         return fault

@@ -11,11 +11,12 @@ from pathlib import Path
 from jobs import git, git_single, pip
 from jobs.control import Control
 from jobs.errors import JobFailure
-from jobs.model import Blame
+from jobs.model import Blame, BuildTarget
 from workers.errands import Errand, Subject
+from workers.release_file import bring_release_file
 
 
-def bring_source(errand: Errand, subject: Subject, into: Path) -> None:
+def bring_source(errand: Errand, subject: Subject, target: BuildTarget, into: Path) -> None:
     """Fill the folder with what the build starts from.
 
     Raises `JobFailure` where the name of the repository is in doubt; the rest is of pip and git.
@@ -56,6 +57,20 @@ def bring_source(errand: Errand, subject: Subject, into: Path) -> None:
             tick=control.check,
             token=token,
         )
+    if target.via == "asset":
+        control.report("download", note=target.pin("asset")[:80])
+        bring_release_file(
+            repo,
+            target,
+            into,
+            mirror=mirror,
+            commit=subject.revision.commit,
+            check=control.check,
+            on_progress=lambda done, total: control.report(
+                "download", done=done, total=total, unit="B"
+            ),
+        )
+        return
     git.check_out(
         mirror,
         subject.revision.commit,

@@ -81,7 +81,7 @@ def prove_cage(**_: Any) -> None:
     if leftovers:
         log.warning("processes of an earlier life ended", count=leftovers)
     _sweep_scratch(station.settings, queue_name)
-    take_stock(station.settings, station.database)
+    take_stock(station.settings, station.database, worker=station.name, queue=queue_name)
     switched_off = station.settings.sandbox == "none"
     faults = ("FORKSCOUT_SANDBOX is none",) if switched_off else cage_faults()
     with writing(station.database) as session:

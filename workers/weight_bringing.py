@@ -17,6 +17,7 @@ from jobs.db import reading, writing
 from jobs.errors import JobFailure
 from jobs.hub import Hub
 from jobs.model import Blame
+from jobs.store import fetch_places
 from jobs.store import weights as rows
 from jobs.tables import ModelFileRow
 from jobs.trees import remove
@@ -52,11 +53,16 @@ def store_of(
     )
 
 
-def take_stock(settings: Settings, database: Engine) -> None:
-    """Say what this machine's store holds: files may have come or gone while nobody worked."""
+def take_stock(settings: Settings, database: Engine, *, worker: str = "", queue: str = "") -> None:
+    """Say what this machine's store holds: files may have come or gone while nobody worked.
+
+    A worker's name and queue tell which benches and fetches look into it.
+    """
     store = store_of(settings, database)
     name, held = store.name, store.whole()
     with writing(database) as session:
+        if worker:
+            fetch_places.say_store(session, worker, queue=queue, store=name, now=clock.now())
         rows.take_stock(session, held, store=name, now=clock.now())
 
 

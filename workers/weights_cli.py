@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shlex
 import shutil
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -83,6 +84,8 @@ def add(
         return
     typer.echo(f"{added.size_bytes:,} bytes, sha256 {added.sha256}")
     typer.echo(f"known as {', '.join(printable(each) for each in added.models)}")
+    if name and name not in added.models:
+        typer.echo(f"these bytes have a name already, so they are not called {printable(name)}")
 
 
 @weights_app.command()
@@ -172,13 +175,17 @@ def _say_way_back(entry: Entry) -> None:
         for row in rows.rows_with(session, entry.sha256):
             if "repo" in row.source:
                 place = "{repo}/{file}@{revision}".format_map({"revision": "main", **row.source})
-                typer.echo(f"`forkscout submit fetch {printable(place)}` brings it back")
+                typer.echo(f"`forkscout submit fetch {_quoted(place)}` brings it back")
             elif row.source:
                 typer.echo(f"the next job with {printable(row.name)} brings it back")
             else:
                 typer.echo(
                     f"{printable(row.name)} has no source: only `weights add` brings it back"
                 )
+
+
+def _quoted(place: str) -> str:
+    return shlex.quote(printable(place))
 
 
 def _lines(store: Store) -> list[Line]:

@@ -114,10 +114,12 @@ def _lines(found: Planned) -> Iterator[str]:
             shown |= {request.identity, *request.needs}
             yield f"  {_line(request)}"
             for need in request.needs:
-                yield f"    needs: {by_identity[need].title}"
+                done = f" ({found.there[need]})" if need in found.there else ""
+                yield f"    needs: {by_identity[need].title}{done}"
     for request in decided.everything:
         if request.identity not in shown:
-            yield f"  {_line(request)}"
+            done = f" ({found.there[request.identity]})" if request.identity in found.there else ""
+            yield f"  {_line(request)}{done}"
     benches = sum(request.kind is Kind.BENCH for request in decided.everything)
     if benches:
         minutes = f"about {decided.counted_minutes:.0f} minutes of the rig"
@@ -169,6 +171,7 @@ def _as_json(found: Planned) -> dict[str, Any]:
                 "identity": request.identity,
                 "needs": list(request.needs),
                 "estimate_seconds": request.estimate_seconds,
+                "there": found.there.get(request.identity),
             }
             for request in decided.everything
         ],

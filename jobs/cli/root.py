@@ -12,7 +12,19 @@ from rich.text import Text
 from sqlalchemy.exc import DBAPIError
 
 from jobs import log
-from jobs.cli import bringing, listing, negatives, plan, queues, rigs, run, work
+from jobs.cli import (
+    approvals,
+    bringing,
+    builds,
+    flags,
+    listing,
+    negatives,
+    plan,
+    queues,
+    rigs,
+    run,
+    work,
+)
 from jobs.config import ENV_PREFIX
 from jobs.errors import ScoutError
 from jobs.terminal import printable
@@ -33,6 +45,9 @@ def build_app(wanted: str = "") -> typer.Typer:
     ours = (
         run.app,
         work.app,
+        builds.app,
+        flags.app,
+        approvals.app,
         plan.app,
         listing.app,
         queues.app,

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
 from jobs import submit
+from jobs.cli.desk import JSON_OPTION, open_desk, say_unserved
 from jobs.cli.listing import job_json
 from jobs.cli.log_reading import LogReader
 from jobs.config import Settings
@@ -30,20 +27,6 @@ submit_app = typer.Typer(
 app.add_typer(submit_app, name="submit")
 
 FOLLOW_SECONDS = 0.3
-JSON_OPTION = typer.Option(False, "--json", help="print JSON")
-
-
-@contextmanager
-def _desk(settings: Settings) -> Iterator[Desk]:
-    """A desk that shows git's progress in one line, on a terminal only."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield Desk(settings, open_database(settings))
-        return
-    with console.status("looking the revision up ...") as status:
-        yield Desk(
-            settings, open_database(settings), lambda line: status.update(escape(line.strip()))
-        )
 
 
 @submit_app.command("bench")
@@ -65,7 +48,7 @@ def submit_bench(
     Example: `forkscout submit bench --engine beellama --ref v0.1.2 --rig cpu`
     """
     settings = Settings()
-    with _desk(settings) as desk:
+    with open_desk(settings) as desk:
         done = submit.submit_bench(
             desk,
             engine_name=engine,
@@ -94,23 +77,25 @@ def submit_build(
     Example: `forkscout submit build --engine buun --ref master`
     """
     settings = Settings()
-    with _desk(settings) as desk:
-        done = submit.submit_build(desk, engine_name=engine, ref=ref, rig=rig or settings.rig)
+    with open_desk(settings) as desk:
+        done = submit.submit_build(desk, engine_name=engine, ref=ref, target=rig or settings.rig)
     _report(settings, done, as_json)
 
 
 @submit_app.command("fetch")
 def submit_fetch(
     place: str = typer.Argument(help="OWNER/REPOSITORY/FILE.gguf@REVISION on Hugging Face"),
+    rig: str = typer.Option("", help="into the store of this rig; empty: wherever it is fetched"),
     as_json: bool = JSON_OPTION,
 ) -> None:
     """Download one model file of Hugging Face, verified against its sha256.
 
     Without @REVISION the commit that `main` is at now. One file of a set stands for the set.
+    A name with spaces or other signs of the shell stands in quotes.
     Example: `forkscout submit fetch unsloth/Qwen3.6-27B-GGUF/Qwen3.6-27B-UD-Q3_K_XL.gguf@main`
     """
     settings = Settings()
-    done = submit.submit_fetch(Desk(settings, open_database(settings)), place)
+    done = submit.submit_fetch(Desk(settings, open_database(settings)), place, rig=rig)
     _report(settings, done, as_json, nothing="nothing to do: these weights are here already")
 
 
@@ -121,7 +106,7 @@ def submit_publish(as_json: bool = JSON_OPTION) -> None:
     Example: `forkscout submit publish`
     """
     settings = Settings()
-    with _desk(settings) as desk:
+    with open_desk(settings) as desk:
         done = submit.submit_publish(desk)
     _report(settings, done, as_json)
 
@@ -141,12 +126,7 @@ def _report(
         typer.echo(f"job {job.id}: {printable(job.title)} ({job.state})")
     if not done.jobs:
         typer.echo(nothing)
-    _say_unserved(unserved)
-
-
-def _say_unserved(queues: Sequence[str]) -> None:
-    if queues:
-        typer.echo(f"nobody serves {', '.join(queues)} now; `forkscout up` starts the workers")
+    say_unserved(unserved)
 
 
 @app.command()
@@ -173,7 +153,7 @@ def retry(job: int = typer.Argument(help="number of the job")) -> None:
         row = store.retry(session, job, database_now(session))
     unserved = submit.ring_for(settings, database, [row])
     typer.echo(f"job {job} is {row.state}")
-    _say_unserved(unserved)
+    say_unserved(unserved)
 
 
 @app.command()

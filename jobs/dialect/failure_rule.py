@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from jobs.model import Blame, FailureRule
 
@@ -11,6 +12,14 @@ CONFIGURATION = Blame.CONFIGURATION
 INFRASTRUCTURE = Blame.INFRASTRUCTURE
 
 
-def rule(name: str, pattern: str, blame: Blame, advice: str) -> FailureRule:
+def rule(
+    name: str,
+    pattern: str,
+    blame: Blame,
+    advice: str,
+    *,
+    phases: Sequence[str] = (),
+    general: bool = False,
+) -> FailureRule:
     """A failure class with the pattern that shows it; patterns are unanchored."""
-    return FailureRule(name, re.compile(pattern), blame, advice)
+    return FailureRule(name, re.compile(pattern), blame, advice, frozenset(phases), general)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from jobs.dialect.build_failures import BUILDING
 from jobs.dialect.failure_rule import CONFIGURATION, ENGINE, INFRASTRUCTURE, rule
 
 ARGUMENTS = (
@@ -44,18 +43,6 @@ ARGUMENTS = (
     ),
 )
 DEVICES = (
-    rule(
-        "link_stub",
-        r"libcuda\.so\.1, needed by .* not found \(try using -rpath",
-        INFRASTRUCTURE,
-        "Add the CUDA stubs folder to the linker's search path or build with GGML_CUDA_NO_VMM.",
-    ),
-    rule(
-        "link_vmm",
-        r"undefined reference to [`'\"]cuMem\w+",
-        ENGINE,
-        "Build with GGML_CUDA_NO_VMM=ON or a revision that links the driver library.",
-    ),
     rule(
         "libcuda_rt",
         r"error while loading shared libraries: \S+: cannot open",
@@ -282,4 +269,4 @@ LOADING = (
         "Read the lines above for what the model lacks.",
     ),
 )
-FAILURES = (*ARGUMENTS, *DEVICES, *MODELS, *MEMORY, *RUNNING, *BUILDING, *LOADING)
+FAILURES = (*ARGUMENTS, *DEVICES, *MODELS, *MEMORY, *RUNNING, *LOADING)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from jobs.dialect.options import Option
 from jobs.errors import JobFailure, did_you_mean
 from jobs.model import (
     Arrival,
@@ -66,19 +67,27 @@ class Diagnosis:
 
 
 LONGEST_LINE = 2000  # characters of one log line that are looked at
+QUOTED = re.compile(r" *[0-9]{1,7} \| ")
 
 
-def classify(text: str, rules: Sequence[FailureRule]) -> Diagnosis | None:
-    """The first line that any rule knows, by the first rule that knows it.
+def classify(text: str, rules: Sequence[FailureRule], *, phase: str = "") -> Diagnosis | None:
+    """The first line that any rule of this phase knows, by the first rule that knows it.
 
-    A line that repeats is looked at once: a log may be one line a million times.
+    A line that repeats is looked at once: a log may be one line a million times. Source that a
+    compiler quotes is no message. General rules are asked where no other knows a line.
     """
+    counting = [rule for rule in rules if rule.counts_in(phase)]
+    general: Diagnosis | None = None
     for line in dict.fromkeys(text.splitlines()):
         head = line[:LONGEST_LINE]
-        for rule in rules:
-            if rule.pattern.search(head):
-                return Diagnosis(rule, head.strip())
-    return None
+        if QUOTED.match(head):
+            continue
+        rule = next((rule for rule in counting if rule.pattern.search(head)), None)
+        if rule is not None and not rule.general:
+            return Diagnosis(rule, head.strip())
+        if rule is not None and general is None:
+            general = Diagnosis(rule, head.strip())
+    return general
 
 
 def unsupported(what: str, *, advice: str) -> JobFailure:
@@ -111,6 +120,8 @@ SPECULATIONS: Mapping[str, tuple[str, ...]] = {
     "eagle3": ("draft-eagle3", "eagle3"),
     "mtp": ("draft-mtp", "mtp", "nextn"),
     "ngram": ("ngram-simple", "ngram-cache"),
+    "copy": ("copyspec",),
+    "suffix": ("suffix",),
 }
 """Our word for each kind of speculation, and what builds of different age call it."""
 
@@ -197,6 +208,7 @@ class Engine(Protocol):
     """One module per family. `RECIPE` grows with each change to the build.
 
     `LAUNCHER` names the file beside the family's module that `Launch.launcher` must point at.
+    `FAILURES` read what a built binary says, `BUILD_FAILURES` what its making says.
     """
 
     FAMILY: str
@@ -205,7 +217,9 @@ class Engine(Protocol):
     FOREIGN_SOURCE: bool
     LAUNCHER: str | None
     FAILURES: Sequence[FailureRule]
+    BUILD_FAILURES: Sequence[FailureRule]
     SPARSE_PATTERNS: Sequence[str]
+    OPTION_SOURCES: Sequence[str]
 
     def build(self, revision: Revision, target: BuildTarget, places: BuildPlaces) -> Sequence[Step]:
         """Steps that leave the finished tree in `places.output`."""
@@ -218,6 +232,12 @@ class Engine(Protocol):
 
     def read_help(self, text: str) -> Flags:
         """Flags of the built binary."""
+
+    def read_options(self, text: str) -> Sequence[Option]:
+        """All that the same text says of each of them."""
+
+    def read_source(self, texts: Mapping[str, str]) -> Sequence[Option]:
+        """The same out of OPTION_SOURCES, by path, before anything is built; perhaps nothing."""
 
     def read_log(self, text: str) -> BootFacts:
         """Facts of one boot from its log."""

@@ -5,7 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from jobs.dialect import asking, failures, helptext, logs, measuring, memory_log, settings
+from jobs.dialect import (
+    argument_source,
+    asking,
+    build_failures,
+    failures,
+    helptext,
+    image_recipe,
+    logs,
+    measuring,
+    memory_log,
+    settings,
+)
 from jobs.engines.base import DRAFT, SPECULATIONS, BuildPlaces, Launch, intents, unsupported
 from jobs.model import BuildTarget, FailureRule, Flags, Revision, Step
 
@@ -15,15 +26,23 @@ read_log = logs.read_log
 read_memory = memory_log.read_memory
 read_settings = settings.read_settings
 read_help = helptext.read_help
+read_options = helptext.read_options
+read_source = argument_source.read_source
 
 FAMILY = "llama.cpp"
 VIA = "cmake"
-RECIPE = 1
+RECIPE = 2
 FOREIGN_SOURCE = True
 LAUNCHER: str | None = None
 FAILURES: Sequence[FailureRule] = failures.FAILURES
+BUILD_FAILURES: Sequence[FailureRule] = build_failures.BUILDING
+OPTION_SOURCES: Sequence[str] = argument_source.SOURCES
 SPARSE_PATTERNS: Sequence[str] = (
     "/*",
+    "!*.md",
+    "!/.github/",
+    "!/.devops/",
+    "!/ci/",
     "!/models/",
     "!/media/",
     "!/docs/",
@@ -48,76 +67,26 @@ DEFINITIONS = (
     "-DBUILD_SHARED_LIBS=ON",
     "-DCMAKE_BUILD_RPATH_USE_ORIGIN=ON",
 )
+TAKE_OUT = """
+server=$(find "$1" -type f -name llama-server | head -n 1)
+[ -n "$server" ] || { echo "error: this file holds no llama-server"; exit 1; }
+cd "$(dirname "$server")" || exit 1
+find . -maxdepth 1 '(' -name llama-server -o -name 'lib*.so*' ')' -exec cp -a -t "$2" -- {} +
+chmod 755 "$2/llama-server"
+"""
 COMPILE_SECONDS = 3600.0
 CUDA_COMPILE_SECONDS = 4 * 3600.0  # attention kernels alone took forks more than an hour
 OPTION = re.compile(r"-D[A-Za-z][A-Za-z0-9_]*=[A-Za-z0-9_.,+\-]*")
 ARCHITECTURE = re.compile(r"[0-9]{2,3}[af]?(-real|-virtual)?")
 
-OURS = frozenset(
-    (
-        *(
-            "-m",
-            "--model",
-            "-a",
-            "--alias",
-            "--host",
-        ),
-        *(
-            "--port",
-            "-c",
-            "--ctx-size",
-            "-np",
-            "--parallel",
-        ),
-        *(
-            "-t",
-            "--threads",
-            "-tb",
-            "--threads-batch",
-            "-ngl",
-        ),
-        *(
-            "--gpu-layers",
-            "--n-gpu-layers",
-            "-ctk",
-            "--cache-type-k",
-            "-ctv",
-        ),
-        *(
-            "--cache-type-v",
-            "-b",
-            "--batch-size",
-            "-ub",
-            "--ubatch-size",
-        ),
-        *(
-            "-fa",
-            "--flash-attn",
-            "--api-key",
-            "--api-key-file",
-            "--log-file",
-        ),
-        *(
-            "--log-disable",
-            "-h",
-            "--help",
-            "--usage",
-            "--version",
-        ),
-        *(
-            "--list-devices",
-            "--completion-bash",
-            "-md",
-            "--model-draft",
-            "--spec-draft-model",
-        ),
-        *(
-            "--spec-type",
-            "-mm",
-            "--mmproj",
-        ),
-    )
+_OURS = (
+    "-m --model -a --alias --host --port -c --ctx-size -np --parallel -t --threads -tb "
+    "--threads-batch -ngl --gpu-layers --n-gpu-layers -ctk --cache-type-k -ctv "
+    "--cache-type-v -b --batch-size -ub --ubatch-size -fa --flash-attn --api-key "
+    "--api-key-file --log-file --log-disable -h --help --usage --version --list-devices "
+    "--completion-bash -md --model-draft --spec-draft-model --spec-type -mm --mmproj "
 )
+OURS = frozenset(_OURS.split())
 FIXED = (
     (("--fit", "-fit"), "off"),
     (("--cache-ram", "-cram"), "0"),
@@ -130,6 +99,42 @@ SWITCHES = (("--slots",), ("--no-webui", "--no-ui"), ("--offline",))
 
 
 def build(revision: Revision, target: BuildTarget, places: BuildPlaces) -> Sequence[Step]:
+    """Steps of the target's way; raises `unsupported` for one that this family does not have."""
+    if target.via == VIA:
+        return _compiled(revision, target, places)
+    if target.via == "asset":
+        return (_taken_out(places),)
+    if target.via != "docker":
+        raise unsupported(f"via {target.via!r}", advice="Use cmake, asset or docker.")
+    pins = dict(target.pins)
+    if wrong := image_recipe.wrong_pin(pins):
+        raise unsupported(wrong, advice="Name an image by its digest, a version as 12.8.1.")
+    if pins.get("image"):
+        return image_recipe.prebuilt_steps(
+            work=places.work, output=places.output, image=pins["image"]
+        )
+    if target.options:
+        raise unsupported(
+            "a Dockerfile takes no build options", advice="Remove the options, or use via cmake."
+        )
+    if target.cuda_arch is not None:
+        _check_architecture(target.cuda_arch)
+    return image_recipe.dockerfile_steps(
+        source=places.source,
+        work=places.work,
+        output=places.output,
+        cuda_arch=target.cuda_arch,
+        pins=pins,
+    )
+
+
+def _taken_out(places: BuildPlaces) -> Step:
+    """The step that copies server and libraries out of an unpacked release."""
+    words = (TAKE_OUT, "install", places.source, places.output)
+    return Step("install", ("sh", "-c", *words), timeout_seconds=300)
+
+
+def _compiled(revision: Revision, target: BuildTarget, places: BuildPlaces) -> Sequence[Step]:
     """Configure, compile `llama-server` alone, and copy it with its libraries."""
     prefix_maps = f"-ffile-prefix-map={places.source}=source -ffile-prefix-map={places.work}=work"
     configure = (
@@ -166,12 +171,14 @@ def build(revision: Revision, target: BuildTarget, places: BuildPlaces) -> Seque
     )
 
 
+def _check_architecture(name: str) -> None:
+    if not ARCHITECTURE.fullmatch(name):
+        raise unsupported(f"CUDA architecture {name!r}", advice="Name one such as 120 or 86.")
+
+
 def _target_definitions(target: BuildTarget) -> Iterator[str]:
     if target.cuda_arch is not None:
-        if not ARCHITECTURE.fullmatch(target.cuda_arch):
-            raise unsupported(
-                f"CUDA architecture {target.cuda_arch!r}", advice="Name one such as 120 or 86."
-            )
+        _check_architecture(target.cuda_arch)
         yield "-DGGML_CUDA=ON"
         yield f"-DCMAKE_CUDA_ARCHITECTURES={target.cuda_arch}"
         yield "-DGGML_CUDA_NCCL=OFF"
@@ -250,9 +257,14 @@ def _gpu_layers(launch: Launch, flags: Flags) -> tuple[str, ...]:
 
 
 def _drafting(launch: Launch, flags: Flags, speculation: str) -> Iterator[str]:
-    """How this build is told to draft; before there were kinds, naming a drafter was enough."""
+    """How this build is told to draft; before there were kinds, naming a drafter was enough.
+
+    Forks keep a second sequence to fall back on: without one cache for both, each of them gets half
+    of the context (seen with buun `1c4788192` and beellama `633cd34fb`).
+    """
     if not speculation:
         return
+    yield from filter(None, [flags.first_of("--kv-unified", "-kvu")])
     if launch.drafter_path:
         names = ("--model-draft", "--spec-draft-model", "-md")
         yield from _needed(flags, names, launch.drafter_path, "speculation")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from jobs.dialect import asking, failures, logs, measuring, memory_log, settings
+from jobs.dialect import asking, build_failures, failures, logs, measuring, memory_log, settings
+from jobs.dialect.options import Option, flags_of
 from jobs.engines.base import SPECULATIONS, BuildPlaces, Launch, intents, unsupported
 from jobs.model import Blame, BuildTarget, FailureRule, Flags, Revision, Step
 
@@ -22,7 +23,8 @@ RECIPE = 1
 FOREIGN_SOURCE = False
 LAUNCHER: str | None = "xllamacpp_server.py"
 SPARSE_PATTERNS: Sequence[str] = ()
-FAILURES: Sequence[FailureRule] = (
+OPTION_SOURCES: Sequence[str] = ()
+WHEEL_FAILURES = (
     FailureRule(
         "no_setting",
         re.compile(r"error: this release of xllamacpp has no "),
@@ -41,8 +43,9 @@ FAILURES: Sequence[FailureRule] = (
         Blame.INFRASTRUCTURE,
         "Use a Python version for which this release has a wheel.",
     ),
-    *failures.FAILURES,
 )
+FAILURES: Sequence[FailureRule] = (*WHEEL_FAILURES, *failures.FAILURES)
+BUILD_FAILURES: Sequence[FailureRule] = (*WHEEL_FAILURES, *build_failures.BUILDING)
 VERSION = re.compile(r"[0-9][A-Za-z0-9.+!_-]*")
 SETTING = re.compile(r"setting ([A-Za-z]\w*) (\w+)((?: \w+)*)")
 LONGEST_HELP = 1_000_000
@@ -102,19 +105,25 @@ def describe(*, artifact: str, launcher: str = "") -> Step:
     return Step("describe", _command(artifact, launcher, {"describe": True}), timeout_seconds=60)
 
 
-def read_help(text: str) -> Flags:
-    """Settings as names; the words of an enumeration as choices, cache types in lower case."""
-    names: set[str] = set()
-    choices: dict[str, tuple[str, ...]] = {}
+def read_options(text: str) -> tuple[Option, ...]:
+    """Settings with their type; words of an enumeration as values, cache types in lower case."""
+    found: list[Option] = []
     for line in text[:LONGEST_HELP].splitlines():
         match = SETTING.fullmatch(line.strip())
-        if not match:
-            continue
-        names.add(match[1])
-        words = tuple(word.removeprefix(KV_TYPE_PREFIX).lower() for word in match[3].split())
-        if words:
-            choices[match[1]] = words
-    return Flags(frozenset(names), choices)
+        if match:
+            words = tuple(word.removeprefix(KV_TYPE_PREFIX).lower() for word in match[3].split())
+            found.append(Option((match[1],), hint=match[2], values=words, section="settings"))
+    return tuple(found)
+
+
+def read_source(texts: Mapping[str, str]) -> tuple[Option, ...]:  # noqa: ARG001
+    """Nothing: a wheel has no source that is looked at."""
+    return ()
+
+
+def read_help(text: str) -> Flags:
+    """Settings as names; the words of an enumeration as choices."""
+    return flags_of(read_options(text))
 
 
 def launch(launch: Launch, flags: Flags) -> Step:

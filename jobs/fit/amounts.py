@@ -90,4 +90,12 @@ def parse_amount(text: str, *, what: str) -> int:
 
 def mib(size_bytes: int) -> str:
     """How an amount is shown: whole MiB with thousands apart."""
-    return f"{round(size_bytes / MIB):,}".replace(",", " ")
+    return f"{round(size_bytes / MIB):,}"
+
+
+def in_words(size_bytes: int) -> str:
+    """A size in the largest unit that leaves something before the point, small ones in bytes."""
+    for name, unit in (("GiB", GIB), ("MiB", MIB)):
+        if size_bytes >= unit:
+            return f"{size_bytes / unit:,.2f} {name}"
+    return f"{size_bytes:,} bytes" if size_bytes != 1 else "1 byte"

@@ -55,7 +55,7 @@ def drafting(setup: Setup, drafter: Shape) -> list[Component]:
         _, tokens = _drafter_tokens(setup)
         step = min(setup.step_tokens, tokens)
         band, rivals = compute_band(drafter, step=step, context=tokens, slow=False)
-        note = f"{step} tokens in a step, {tokens} in reach; not measured"
+        note = f"{step:,} tokens in a step, {tokens:,} in reach; not measured"
         return [*found, constant("drafter compute", band, Basis.INFERRED, note, rivals=rivals)]
     return [*found, _exchange(setup, drafter), _dflash_compute(setup, drafter)]
 
@@ -80,9 +80,9 @@ def _drafter_cache(setup: Setup, drafter: Shape) -> Component:
     large = cache_band(drafter, types, context=most, ubatch=step)
     band = Band(small.low, large.likely, large.high)
     if least == most:
-        note = f"f16, {most} tokens"
+        note = f"f16, {most:,} tokens"
         return constant("drafter cache", band, Basis.FORMULA, note)
-    note = f"f16, {least} to {most} tokens: the rule of {setup.state.title} is unread"
+    note = f"f16, {least:,} to {most:,} tokens: the rule of {setup.state.title} is unread"
     return constant("drafter cache", band, Basis.INFERRED, note)
 
 
@@ -107,7 +107,7 @@ def _exchange(setup: Setup, drafter: Shape) -> Component:
         values = state.state_size * (state.group_count + rank) + 2 * rank + state.channels
         tape = F32 * VERIFY_TOKENS * layers * values
     size = ring + projected + hidden + tape
-    note = f"ring of {taps} layers of {cross} tokens, projected keys, tape"
+    note = f"ring of {taps} layers of {cross:,} tokens, projected keys, tape"
     if setup.state.dflash_buffers_read:
         return constant("drafter exchange", exactly(size), Basis.FORMULA, note)
     return constant(
@@ -131,7 +131,7 @@ def _dflash_compute(setup: Setup, drafter: Shape) -> Component:
         step = max(step, setup.step_tokens)
     likely = F32 * step * outputs + F32 * cross * features
     most = likely + F32 * cross * (features + 2 * drafter.feed_forward)
-    note = f"logits of {step} tokens and {cross} tokens of features; not measured"
+    note = f"logits of {step:,} tokens and {cross:,} tokens of features; not measured"
     return constant("drafter compute", Band(least, likely, most), Basis.INFERRED, note)
 
 

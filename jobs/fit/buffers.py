@@ -48,7 +48,7 @@ def compute(setup: Setup) -> Component:
         context=setup.cells_per_sequence,
         slow=any(name in SLOW_COMPUTE for name in setup.types.both),
     )
-    note = f"{setup.step_tokens} tokens in a step, {setup.cells_per_sequence} in reach"
+    note = f"{setup.step_tokens:,} tokens in a step, {setup.cells_per_sequence:,} in reach"
     basis, likely = Basis.INFERRED, band.likely
     if setup.target.architecture not in MEASURED_ARCHITECTURES:
         note = f"{note}; measured with qwen35 only"
@@ -103,7 +103,7 @@ def growth(setup: Setup) -> Component:
     heads = setup.target.heads * setup.target.key_length
     queries = F32 * heads * min(setup.filled, setup.step_tokens) if turbo else 0
     filled = FIRST_REQUEST + exactly(max(wide, copied) + queries)
-    note = f"first request, then {setup.filled} filled tokens"
+    note = f"first request, then {setup.filled:,} filled tokens"
     if setup.filled == 0:
         filled = NOTHING
     return Component("growth", NOTHING, filled, Basis.MEASURED, note)

@@ -90,7 +90,7 @@ def cache(setup: Setup) -> Component:
     ).times(1 if setup.unified else setup.sequences)
     band += exactly(rotation_bytes(setup.state, setup.types))
     names = "/".join(dict.fromkeys(setup.types.both))
-    notes = [f"{names}, {setup.cells} tokens"]
+    notes = [f"{names}, {setup.cells:,} tokens"]
     if setup.target.latent_attention:
         notes.append("latent attention is not modelled: this is the most it can be")
     elif setup.target.window and not setup.target.window_pattern_known:

@@ -166,9 +166,9 @@ def _notes(setup: Setup) -> list[str]:
     notes = list(setup.types.notes)
     trained = setup.target.context_length
     if trained and setup.context > trained:
-        notes.append(f"the model was trained for {trained} tokens, {setup.context} are asked")
+        notes.append(f"the model was trained for {trained:,} tokens, {setup.context:,} are asked")
     if setup.cells != setup.context:
-        notes.append(f"the context is laid out as {setup.cells} tokens")
+        notes.append(f"the context is laid out as {setup.cells:,} tokens")
     if setup.unsaid:
         notes.append(_missing(setup))
     if not setup.target.keys_read:

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from jobs.errors import Permanent
 from jobs.fit.shape import Shape, TensorBytes
-from jobs.fit.shape_reading import MOST_LAYERS, shape_of
+from jobs.fit.shape_reading import shape_of
 from jobs.gguf.facts import ModelFacts
 from jobs.gguf.header import ArrayValue, Header, Value
+from jobs.gguf.limits import MOST_LAYERS
 
 
 def refuse_part(facts: ModelFacts, files: int) -> None:
@@ -19,7 +20,8 @@ def refuse_part(facts: ModelFacts, files: int) -> None:
             f"its name says part {facts.shard.number} of {facts.shard.count}, which cannot be",
             advice="Take the file from its author again; parts count from 00001.",
         )
-    count = facts.split.count if facts.split else None
+    named = facts.shard.count if facts.shard else None
+    count = facts.split.count if facts.split and facts.split.count else named
     if count is not None and count > 1 and count != files:
         raise Permanent(
             f"the file is one of a set of {count}, of which {files} {_are(files)} at hand",

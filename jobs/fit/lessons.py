@@ -13,9 +13,13 @@ from jobs.fit.setup import Card, Setup
 from jobs.fit.shape import Shape
 from jobs.known_engines import EngineState
 from jobs.model import BootMemory, Layout
+from jobs.terminal import counted
 
 ANY_CARD = Card(total_bytes=0)
 """Lines after load do not depend on how large the card is."""
+
+MOST_NAMED = 4
+"""Other engines that were measured with an architecture and are named."""
 
 HOST_ONLY = "it ran on the host: only what a layer keeps of the context can be compared"
 
@@ -52,6 +56,11 @@ class Lesson:
     note: str = ""
 
     @property
+    def on_host(self) -> bool:
+        """Whether nothing of it lay on a card, so that only the cache can be compared."""
+        return self.found is not None and self.note == HOST_ONLY
+
+    @property
     def subject(self) -> tuple[str, str]:
         """Whom it teaches about: an engine state and an architecture."""
         return self.newest.state.learned_as, self.newest.shape.architecture
@@ -78,12 +87,25 @@ def taught_by(known: Sequence[Lesson], setup: Setup) -> int:
     return sum(bool(each.residuals) and each.subject == subject for each in known)
 
 
-def taught_sentence(count: int, setup: Setup) -> str:
-    """What the estimate of a wish owes to boots, in words."""
-    who = f"{setup.state.learned_as} with {setup.target.architecture[:40]}"
-    if not count:
+def taught_sentence(known: Sequence[Lesson], setup: Setup) -> str:
+    """What the estimate of a wish owes to boots, in words, and to boots of whom it owes nothing."""
+    engine, architecture = setup.state.learned_as, setup.target.architecture
+    who = f"{engine} with {architecture[:40]}"
+    about = [each for each in known if each.subject == (engine, architecture)]
+    taught = [each for each in about if each.residuals]
+    if taught:
+        lines = dict.fromkeys(each.component for lesson in taught for each in lesson.residuals)
+        return f"corrected by {counted(len(taught), 'measured boot')} of {who}: {', '.join(lines)}"
+    if about:
+        return f"not corrected: {counted(len(about), 'boot')} of {who}, none of them comparable"
+    others = {each.subject[0] for each in known if each.subject[1] == architecture}
+    if not others:
         return f"not corrected: no boot of {who} was measured"
-    return f"corrected by {count} measured {'boot' if count == 1 else 'boots'} of {who}"
+    named = ", ".join(sorted(others)[:MOST_NAMED])
+    return (
+        f"not corrected: no boot of {who} was measured, only of {named}; "
+        "name that engine to be corrected by its boots"
+    )
 
 
 def _lesson(boots: Sequence[MeasuredBoot]) -> Lesson:

@@ -10,6 +10,7 @@ from jobs.fit.amounts import Band, Basis
 from jobs.fit.component import Component
 from jobs.fit.estimate import Estimate
 from jobs.model import BootMemory
+from jobs.terminal import counted
 
 SHIFTED = "CUDA context"
 """This line is off by an amount, whatever the wish; the others are off by a share."""
@@ -133,6 +134,17 @@ def error(boots: Sequence[Sequence[Residual]]) -> Error | None:
     return Error(sum(before) / len(before), sum(after) / len(after), len(boots))
 
 
+def errors(boots: Sequence[Sequence[Residual]]) -> Mapping[str, Error]:
+    """The same for each line alone, as far as two boots or more say something of it."""
+    names = dict.fromkeys(each.component for boot in boots for each in boot)
+    found = {}
+    for name in names:
+        own = [[each for each in boot if each.component == name] for boot in boots]
+        if judged := error([boot for boot in own if boot]):
+            found[name] = judged
+    return found
+
+
 def _residual(found: Estimate, line: Component, measured: int) -> Residual:
     setup = found.setup
     return Residual(
@@ -161,7 +173,7 @@ def _corrected(line: Component, correction: Correction) -> Component:
         loaded=_band(line, line.loaded, correction),
         filled=_band(line, line.filled, correction),
         basis=Basis.MEASURED,
-        note=f"{line.note}; corrected by {correction.boots} boots".lstrip("; "),
+        note=f"{line.note}; corrected by {counted(correction.boots, 'boot')}".lstrip("; "),
     )
 
 

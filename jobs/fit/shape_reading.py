@@ -14,6 +14,7 @@ from jobs.fit.shape import (
     Shape,
     TensorBytes,
 )
+from jobs.gguf.limits import MOST_COUNT, MOST_LAYERS
 
 SLIDING_PERIODS: Mapping[str, int] = {
     "cohere2": 4,
@@ -31,8 +32,6 @@ SLIDING_PERIODS: Mapping[str, int] = {
 (`set_swa_pattern` in src/llama-model.cpp of beellama ba1fdce59)."""
 
 ONLY_RECURRENT = frozenset({"mamba", "mamba2", "rwkv6", "rwkv7"})
-MOST_LAYERS = 4096
-MOST_COUNT = 2**31
 
 
 def shape_of(

@@ -46,3 +46,12 @@ KEPT_NUMBERS = 1_024
 
 KEPT_TEXT_BYTES = 8 * 2**20
 """All text that is kept of one header, together."""
+
+MOST_LAYERS = 4_096
+"""Layers of a model; the deepest published one has 126."""
+
+MOST_COUNT = 2**31
+"""Heads, widths, tokens: the loaders keep them in 32 bits."""
+
+MOST_PARTS = 65_535
+"""Files of a set: the format keeps their number in 16 bits."""

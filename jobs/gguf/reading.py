@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from jobs.gguf.doubts import doubts
 from jobs.gguf.facts import (
     BaseModel,
     Clip,
@@ -21,6 +22,7 @@ from jobs.gguf.file_names import quant_label, shard_of
 from jobs.gguf.header import Header, Tensor
 from jobs.gguf.keys import Keys
 from jobs.gguf.layout import alignment_of
+from jobs.gguf.limits import MOST_LAYERS, MOST_PARTS
 from jobs.gguf.tensor_types import file_type_name, type_name
 
 MOST_BASE_MODELS = 16
@@ -123,7 +125,13 @@ def _is_only_heads(keys: Keys, header: Header) -> bool:
         return False
     if header.tensors is not None:
         return all(each.name != "blk.0.attn_norm.weight" for each in header.tensors)
-    return header.tensor_count < (keys.count(keys.own("block_count")) or 0)
+    return header.tensor_count < (_layers(keys) or 0)
+
+
+def _layers(keys: Keys) -> int | None:
+    """How many layers there are, where the number can be meant."""
+    said = keys.count(keys.own("block_count"))
+    return said if said is not None and said <= MOST_LAYERS else None
 
 
 def _base_models(keys: Keys) -> tuple[BaseModel, ...]:
@@ -198,8 +206,8 @@ def _shares(tensors: Sequence[Tensor]) -> tuple[TypeShare, ...]:
 
 
 def _places(keys: Keys, tensors: Sequence[Tensor]) -> Places:
-    heads = keys.count(keys.own("nextn_predict_layers")) or 0
-    first_head = (keys.count(keys.own("block_count")) or 0) - heads if heads else None
+    heads, layers = keys.count(keys.own("nextn_predict_layers")) or 0, _layers(keys)
+    first_head = layers - heads if heads and layers and heads <= layers else None
     sums = dict.fromkeys(("token_embd", "output", "blocks", "nextn", "other"), 0)
     unmeasured = 0
     for tensor in tensors:
@@ -240,16 +248,16 @@ def _notes(keys: Keys, header: Header, file_name: str) -> Sequence[str]:
     if shard and None not in inside and inside != (shard.number - 1, shard.count):
         notes.append(
             f"its name says part {shard.number} of {shard.count}, the file itself says part "
-            f"{(inside[0] or 0) + 1} of {inside[1]}"
+            f"{(inside[0] or 0) + 1:,} of {inside[1]:,}"
         )
     parts = keys.count("split.count") or (shard.count if shard else 1)
-    if parts > 1:
-        notes.append(f"one of {parts} parts: sizes and tensors are those of this file alone")
+    if 1 < parts <= MOST_PARTS:
+        notes.append(f"one of {parts:,} parts: sizes and tensors are those of this file alone")
         if not keys.architecture:
             notes.append("the facts of the model are in the first part")
     trailing = header.trailing_bytes
     if trailing is not None and trailing >= alignment_of(header.keys):
-        notes.append(f"{trailing} bytes follow the last tensor")
+        notes.append(f"{trailing:,} bytes follow the last tensor")
     if header.tensors and any(each.size_bytes is None for each in header.tensors):
         notes.append("some tensors have a type that upstream does not know: their size is unknown")
-    return notes
+    return [*notes, *doubts(header, keys.architecture)]

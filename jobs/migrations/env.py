@@ -6,6 +6,7 @@ from alembic import context
 from sqlmodel import SQLModel
 
 from jobs import (  # noqa: F401  (they fill the metadata)
+    build_tables,
     line_tables,
     negative_tables,
     planning_tables,

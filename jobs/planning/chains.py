@@ -75,7 +75,9 @@ def chain(
     reason: str,
 ) -> Chain:
     """Everything that has to happen for an answer, whether or not it is there already."""
-    fetches = [planner.fetch_request(each, lane=lane, reason=reason) for each in files.all]
+    fetches = [
+        planner.fetch_request(each, lane=lane, reason=reason, rig=wish.rig) for each in files.all
+    ]
     build = planner.build_request(revision, revision_id, target, lane=lane, reason=reason)
     drafter, projector = files.drafter, files.projector
     payload = BenchPayload(

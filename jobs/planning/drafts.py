@@ -28,6 +28,7 @@ class Why(StrEnum):
     DOES_NOT_FIT = "does not fit"
     TRIED = "tried already"
     BUILD_FAILED = "build failed"
+    NOT_NEEDED = "not needed"
     NEGATIVE = "negative"
     RULE = "rule"
     BUDGET = "over budget"
@@ -73,8 +74,6 @@ def obstacle(engine: KnownEngine) -> LeftOut | None:
         why, detail = Why.RETIRED, f"{name} is no longer watched"
     elif engine.trust is Trust.NEVER:
         detail = f"{name} is never built"
-    elif engine.trust is Trust.APPROVE:
-        detail = f"a person approves each commit of {name}: forkscout submit bench"
     elif not engine.drivable:
         why, detail = Why.FAMILY, f"the family {engine.family} cannot be built yet"
     elif not engine.targets:

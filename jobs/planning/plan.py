@@ -9,7 +9,7 @@ from jobs.estimates import likely_seconds
 from jobs.model import Lane
 from jobs.negatives import bench_question
 from jobs.planner import JobRequest
-from jobs.planning import worth
+from jobs.planning import idle, worth
 from jobs.planning.chains import Chain
 from jobs.planning.drafts import Draft, LeftOut, Why, of_engine
 from jobs.planning.pairs import of_file
@@ -162,6 +162,8 @@ def _refused(draft: Draft, rule: Rule | None, event: Event, world: World) -> Lef
         return LeftOut(identity, draft.what, Why.NEGATIVE, detail)
     if rule.do is Do.RERUN or (draft.build_only and build not in world.failed):
         return None
+    if _is_needless(draft, event, world):
+        return LeftOut(identity, draft.what, Why.NOT_NEEDED, idle.told(event))
     if build in world.failed:
         return LeftOut(identity, draft.what, Why.BUILD_FAILED, world.failed[build])
     if rule.do is Do.BUILD:
@@ -173,6 +175,14 @@ def _refused(draft: Draft, rule: Rule | None, event: Event, world: World) -> Lef
         detail = world.failed.get(identity) or "this very question was queued before"
         return LeftOut(identity, draft.what, Why.TRIED, detail)
     return None
+
+
+def _is_needless(draft: Draft, event: Event, world: World) -> bool:
+    """Whether the same question of the commit before has the same answer, and was asked."""
+    engine = world.engines.get(event.engine)
+    if engine is None or draft.baseline is None or not idle.is_idle(event, engine.family):
+        return False
+    return draft.baseline.bench.identity in world.tried | world.waiting
 
 
 def _stands(draft: Draft, world: World) -> bool:

@@ -81,6 +81,7 @@ def result(session: Session, result_id: int) -> ResultDetail | None:
         boots=_boots(session, result_id),
         verdicts=_verdicts(session, result_id),
         build=ShownBuild(
+            id=build.id,
             job_id=build.job_id,
             artifact=build.artifact,
             identity=build.identity,

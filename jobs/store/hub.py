@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import Text, and_, case, cast
+from sqlalchemy import and_, case
 from sqlmodel import Session, col, func, or_, select
 
 from jobs.sightings import HubFileRow, HubRepositoryRow, HubWatchRow, SourceStateRow
@@ -18,14 +18,7 @@ SEEN_HINTS = 20
 MOST_HINTS = 2000
 """Repositories hinted at and not yet looked at; whoever sends more is not heard."""
 HINTS_KEPT = timedelta(days=7)
-LONGEST_SHAPE = 64 * 1024
-"""Letters of a stored shape that is offered unasked; a model of 100 layers has some 10,000."""
 _OF = col(HubFileRow.repository_id) == col(HubRepositoryRow.id)
-_SHAPED = (
-    col(HubFileRow.shape).is_not(None),
-    col(HubFileRow.gone_at).is_(None),
-    col(HubRepositoryRow.state) == KNOWN,
-)
 _NEWEST = (col(HubFileRow.first_seen_at).desc(), col(HubFileRow.id))
 _FIRST_LOOK = and_(
     col(HubRepositoryRow.baseline_sha) != "",
@@ -196,33 +189,6 @@ def found_models(
             or_(col(HubFileRow.role).in_(roles), func.length(HubFileRow.unread) > 0),
         )
         .order_by(col(HubFileRow.first_seen_at).desc(), col(HubFileRow.id))
-    )
-    return list(session.exec(query.limit(limit)))
-
-
-def shaped_files(
-    session: Session, *, limit: int, full_name: str = "", path: str = ""
-) -> list[tuple[HubFileRow, HubRepositoryRow]]:
-    """Files that are there and whose shape is known, the newest first; or the one that is named.
-
-    A shape longer than that of any real model is left out where no name asks for it: reading many
-    of them would hold up everybody.
-    """
-    query = select(HubFileRow, HubRepositoryRow).join(HubRepositoryRow, _OF).where(*_SHAPED)
-    if full_name:
-        query = query.where(HubRepositoryRow.full_name == full_name, HubFileRow.path == path)
-    else:
-        query = query.where(func.length(cast(HubFileRow.shape, Text)) <= LONGEST_SHAPE)
-    return list(session.exec(query.order_by(*_NEWEST).limit(limit)))
-
-
-def shaped_names(session: Session, *, limit: int) -> list[tuple[str, str]]:
-    """Repository and path of files that are there and whose shape is known, the newest first."""
-    query = (
-        select(HubRepositoryRow.full_name, HubFileRow.path)
-        .join(HubFileRow, _OF)
-        .where(*_SHAPED)
-        .order_by(*_NEWEST)
     )
     return list(session.exec(query.limit(limit)))
 

@@ -59,17 +59,20 @@ def refresh_dependents(session: Session, ended: JobRow) -> None:
     """Free the jobs that waited for this one, or tell them what holds them now."""
     session.flush()
     for dependent in dependents_of(session, cast(int, ended.id)):
-        if dependent.state != State.BLOCKED.value:
-            continue
-        holding = open_needs(session, cast(int, dependent.id))
-        if not holding:
-            dependent.state, dependent.blocked_by = State.QUEUED.value, None
-            dependent.message = ""
-        else:
-            dependent.blocked_by = f"job:{holding[0].id}"
-            dependent.message = _why_blocked(holding[0])
-        session.add(dependent)
-        session.flush()
+        if _waits(dependent):
+            _refresh(session, dependent)
+
+
+def _refresh(session: Session, dependent: JobRow) -> None:
+    holding = open_needs(session, cast(int, dependent.id))
+    if not holding:
+        dependent.state, dependent.blocked_by = State.QUEUED.value, None
+        dependent.message = ""
+    else:
+        dependent.blocked_by = f"job:{holding[0].id}"
+        dependent.message = _why_blocked(holding[0])
+    session.add(dependent)
+    session.flush()
 
 
 def take_over(session: Session, job: JobRow) -> None:
@@ -96,6 +99,27 @@ def take_over(session: Session, job: JobRow) -> None:
         waiting.blocked_by, waiting.message = f"job:{job.id}", ""
         session.add(waiting)
     session.flush()
+
+
+def let_go(session: Session, identity: str) -> None:
+    """Free what ended jobs of this question hold: it was answered elsewhere."""
+    query = select(JobRow).where(
+        JobRow.identity == identity, col(JobRow.state).not_in([*_LIVE, State.SUCCEEDED.value])
+    )
+    for ended in session.exec(query).all():
+        needs = select(JobNeedRow).where(JobNeedRow.needs_id == ended.id)
+        waiting = [each for each in dependents_of(session, cast(int, ended.id)) if _waits(each)]
+        numbers = {each.id for each in waiting}
+        for need in session.exec(needs).all():
+            if need.job_id in numbers:
+                session.delete(need)
+        session.flush()
+        for each in waiting:
+            _refresh(session, each)
+
+
+def _waits(job: JobRow) -> bool:
+    return job.state == State.BLOCKED.value
 
 
 def _why_blocked(need: JobRow) -> str:

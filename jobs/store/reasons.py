@@ -233,6 +233,8 @@ def _blocked(row: JobRow) -> Wait:
     cause = row.blocked_by or ""
     if cause.startswith("job:"):
         return Wait("needs", row.message or f"it waits for job {cause.removeprefix('job:')}")
+    if cause == lifecycle.NOT_APPROVED:
+        return Wait("approval", f"{row.message}; {row.advice}")
     says = f"blocked by {cause.replace('_', ' ') or 'a cause that was not recorded'}"
     return Wait("blocked", f"{says}: {row.message}" if row.message else says)
 

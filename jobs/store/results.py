@@ -9,7 +9,9 @@ from typing import Any, cast
 
 from sqlmodel import Session, col, select
 
+from jobs.build_tables import BuildFlagsRow
 from jobs.compare import BootRuns
+from jobs.dialect.options import Option, stored
 from jobs.model import SILENT, Boot, Validity, Verdict
 from jobs.tables import BootRow, BuildRow, ResultRow, RevisionRow, SampleRow, VerdictRow
 
@@ -44,17 +46,38 @@ def build_with_identity(session: Session, identity: str) -> BuildRow | None:
     return session.exec(select(BuildRow).where(BuildRow.identity == identity)).first()
 
 
-def record_build(session: Session, row: BuildRow) -> BuildRow:
-    """Store a finished build once; the first one stands."""
+def record_build(
+    session: Session, row: BuildRow, options: Sequence[Option] | None = None
+) -> BuildRow:
+    """Store a finished build once with the options it understands; the first one stands."""
     known = build_with_identity(session, row.identity)
     if known is not None and not known.lost:
         return known
     if known is not None:
         known.artifact, known.job_id, known.lost = row.artifact, row.job_id, False
+        known.provenance, known.source_tree = row.provenance, row.source_tree
+        known.size_bytes, known.duration_seconds = row.size_bytes, row.duration_seconds
         row = known
     session.add(row)
     session.flush()
+    if options is not None:
+        session.merge(BuildFlagsRow(build_id=cast(int, row.id), options=stored(options)))
+        session.flush()
     return row
+
+
+def build_of_source(session: Session, engine_id: int, source_tree: str) -> BuildRow | None:
+    """The oldest build of this engine that was really made of exactly these files."""
+    query = (
+        select(BuildRow)
+        .join(RevisionRow, col(RevisionRow.id) == BuildRow.revision_id)
+        .where(
+            RevisionRow.engine_id == engine_id,
+            BuildRow.source_tree == source_tree,
+            col(BuildRow.lost).is_(False),
+        )
+    )
+    return session.exec(query.order_by(col(BuildRow.id)).limit(1)).first()
 
 
 def build_of_artifact(session: Session, revision_id: int, artifact: str) -> BuildRow | None:
@@ -63,6 +86,14 @@ def build_of_artifact(session: Session, revision_id: int, artifact: str) -> Buil
         BuildRow.revision_id == revision_id, BuildRow.artifact == artifact
     )
     return session.exec(query.order_by(col(BuildRow.id)).limit(1)).first()
+
+
+def find_again(session: Session, identity: str) -> BuildRow:
+    """The build of this identity, whose artifact was seen in the store: it is not lost."""
+    row = session.exec(select(BuildRow).where(BuildRow.identity == identity)).one()
+    row.lost = False
+    session.add(row)
+    return row
 
 
 def lose_build(session: Session, identity: str) -> None:

@@ -119,6 +119,7 @@ class ShownBuild:
     size_bytes: int
     duration_seconds: float
     provenance: Mapping[str, Any]
+    id: int | None = None
 
 
 @dataclass(frozen=True)

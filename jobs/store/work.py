@@ -13,9 +13,10 @@ from jobs import lifecycle, tables
 from jobs.errors import UsageError
 from jobs.model import Kind, State
 from jobs.planner import JobRequest
+from jobs.store import approvals, fetch_places
 from jobs.store.durations import Durations
-from jobs.store.needs import open_needs, refresh_dependents, take_over
-from jobs.tables import BuildRow, JobNeedRow, JobRow, ResultRow, StoredWeightRow
+from jobs.store.needs import let_go, open_needs, refresh_dependents, take_over
+from jobs.tables import BuildRow, JobNeedRow, JobRow, ResultRow
 
 LIVE = [state.value for state in lifecycle.LIVE]
 HELD = [state.value for state in lifecycle.HELD]
@@ -44,22 +45,27 @@ def enqueue(
     """Queue what is not done and not already live; by identity, the job or None where it is done.
 
     Requests come after the ones they need. A build whose artifact is known and a model file that
-    some store holds need no job; a bench beside another store brings it first.
+    lies in the store of its rig need no job; a file for no rig may lie in any.
     """
     take_turn(session)
     durations = Durations(session)
     found: dict[str, JobRow | None] = {}
-    for request in requests:
-        if request.identity in found:
+    for asked in requests:
+        if asked.identity in found:
             continue
+        request = fetch_places.placed(session, asked)
         live = live_with_identity(session, request.identity) or _waiting_twin(session, request)
         if live is not None:
             _hurry(session, live, request, now)
-            found[request.identity] = live
+            _let_in(session, live, request, now)
+            found[asked.identity] = live
         elif _is_done(session, request):
-            found[request.identity] = None
+            found[asked.identity] = None
+            let_go(session, request.identity)
         else:
-            found[request.identity] = _insert(session, request, found, durations, now)
+            job = found[asked.identity] = _insert(session, request, found, durations, now)
+            if request.kind is Kind.BUILD:
+                approvals.hold(session, job, now)
     return found
 
 
@@ -97,6 +103,16 @@ def _hurry(session: Session, job: JobRow, request: JobRequest, now: datetime) ->
     session.add(job)
 
 
+def _let_in(session: Session, job: JobRow, request: JobRequest, now: datetime) -> None:
+    """The same commit in a fork that is trusted is the same code: it need not wait for a person."""
+    if job.blocked_by != lifecycle.NOT_APPROVED:
+        return
+    if approvals.missing(session, int(request.payload["revision_id"]), now) is None:
+        job.state, job.blocked_by, job.message, job.advice = State.QUEUED.value, None, "", ""
+        job.payload, job.title = dict(request.payload), request.title
+        session.add(job)
+
+
 def _is_done(session: Session, request: JobRequest) -> bool:
     if request.kind is Kind.BUILD:
         identity = request.payload["build_identity"]
@@ -105,9 +121,7 @@ def _is_done(session: Session, request: JobRequest) -> bool:
         )
         return session.exec(query).first() is not None
     if request.kind is Kind.FETCH_MODEL:
-        number = request.payload["model_file_id"]
-        held = select(StoredWeightRow.store).where(StoredWeightRow.model_file_id == number)
-        return session.exec(held.limit(1)).first() is not None
+        return fetch_places.is_held(session, request)
     return False
 
 
@@ -118,8 +132,8 @@ def _insert(
     durations: Durations,
     now: datetime,
 ) -> JobRow:
-    waits_for = [job for need in request.needs if (job := found.get(need)) is not None]
-    waits_for += [job for need in request.after if (job := found.get(need)) is not None]
+    needs = [job for need in request.needs if (job := found.get(need)) is not None]
+    waits_for = [*needs, *(job for need in request.after if (job := found.get(need)) is not None)]
     job = JobRow(
         kind=request.kind.value,
         queue=request.queue,
@@ -148,7 +162,7 @@ def _insert(
             JobNeedRow(
                 job_id=cast(int, job.id),
                 needs_id=cast(int, need.id),
-                settled=need.identity not in request.needs,
+                settled=need not in needs,
             )
         )
     session.flush()

@@ -16,7 +16,7 @@ from jobs.fit.setup import Card
 from jobs.fit.shape import Shape
 from jobs.fit.stored import shape_in
 from jobs.known_revisions import state_of_revision
-from jobs.model import BuildTarget, Kind, Lane, Revision, State, Trust, Validity
+from jobs.model import Kind, Lane, Revision, State, Trust, Validity
 from jobs.planner import Weights
 from jobs.planning.rules import Do, Rule
 from jobs.planning.world import (
@@ -29,6 +29,7 @@ from jobs.planning.world import (
 from jobs.store import catalog, rules
 from jobs.store.durations import Durations
 from jobs.store.negatives import standing_identities, standing_questions
+from jobs.store.targets import build_target
 from jobs.store.work import LIVE
 from jobs.tables import (
     EngineRow,
@@ -165,15 +166,7 @@ def _engine(session: Session, row: EngineRow) -> KnownEngine:
         name=row.name,
         family=row.family,
         trust=Trust(row.trust),
-        targets=tuple(
-            BuildTarget(
-                name=str(entry["rig"]),
-                via=str(entry["via"]),
-                cuda_arch=entry.get("cuda_arch"),
-                options=tuple(entry.get("options") or ()),
-            )
-            for entry in row.targets
-        ),
+        targets=tuple(build_target(entry) for entry in row.targets),
         retired=row.retired,
         drivable=row.family in FAMILIES,
         newest=known_revision(row, newest) if newest else None,

@@ -18,6 +18,7 @@ from jobs.fit.joining import refuse_part, shape_from
 from jobs.fit.shape import TensorBytes
 from jobs.fit.stored import shape_stored
 from jobs.gguf.facts import ModelFacts
+from jobs.gguf.file_names import quant_label
 from jobs.gguf.header import Header
 from jobs.gguf.reader import Depth, read_header
 from jobs.gguf.reading import facts_of
@@ -40,6 +41,10 @@ HEADER_SECONDS = 20.0
 MOST_ATTEMPTS = 3
 """Looks after which a header that could not be read is told as that."""
 CARD = "README.md"
+NO_SHAPE = "no_shape"
+"""The fact that says why a header that was read gives no shape."""
+LONGEST_WHY = 200
+UNWANTED = "its header was not read: no place of the watch list asks for projectors there"
 CUT = "a header could not be read to its end"
 
 
@@ -82,7 +87,7 @@ def read_pending(
         if desk.is_late():
             return Outcome(tuple(new), unfinished=True)
         if is_projector(weights.first.path) and news.MMPROJ not in wanted_roles:
-            learned: Learned | Held = Learned({"role": news.MMPROJ})
+            learned: Learned | Held = Learned({"role": news.MMPROJ, NO_SHAPE: UNWANTED})
         else:
             learned = _learn(desk, row, weights, paths=[each.path for each in rows], http=http)
         if isinstance(learned, Held):
@@ -115,7 +120,8 @@ def _learn(
         with reading(desk.database) as session:
             twin = hub.file_with_facts(session, file.sha256)
         if twin is not None and len(weights.files) == 1:
-            return Learned(twin.facts, twin.shape)
+            label = quant_label(PurePosixPath(file.path).name) or twin.facts.get("quant")
+            return Learned({**twin.facts, "quant": label}, twin.shape)
     if held := desk.held(Tier.CHAIN, RESOLVERS):
         return held
     if is_safetensors(file.path):
@@ -160,7 +166,11 @@ def _from_header(
                 again = isinstance(fault, Transient)
         refuse_part(facts, len(weights.files))
         told = news.model_facts(facts, keys_read=header.has_all_keys)
-        return Learned(told, _shape(header, facts, weights), again=again)
+        try:
+            shape = _shape(header, facts, weights)
+        except Permanent as fault:
+            return Learned({**told, NO_SHAPE: fault.detail[:LONGEST_WHY]}, again=again)
+        return Learned(told, shape, again=again)
     except Transient as fault:
         return Learned(guess, unread=_why(fault), again=True)
     except ScoutError as fault:
@@ -177,14 +187,11 @@ def _read(ranged: ranges.RangedFile, name: str, depth: Depth) -> tuple[Header, M
     return header, facts_of(header, file_name=name)
 
 
-def _shape(header: Header, facts: ModelFacts, weights: Weights) -> dict[str, Any] | None:
+def _shape(header: Header, facts: ModelFacts, weights: Weights) -> dict[str, Any]:
     """What counts for memory, the sizes of all files standing for their tensors."""
     if weights.size_bytes is None:
-        return None
-    try:
-        shape = shape_from(header, facts)
-    except Permanent:
-        return None
+        raise Permanent("the hub does not say how large it is", advice="Fetch it.")
+    shape = shape_from(header, facts)
     return shape_stored(replace(shape, tensors=TensorBytes(weights.size_bytes, whole=False)))
 
 

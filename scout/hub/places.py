@@ -16,7 +16,7 @@ from scout.hub.client import Client
 from scout.hub.sets import Weights, is_calibration, is_gguf, is_projector, weights_of
 from scout.hub.values import HubFile, Snapshot, read_snapshot
 
-_FILE = re.compile(r"hf:(?P<repo>[\w.-]+/[\w.-]+)/(?P<path>[^?#]+)", re.ASCII)
+_FILE = re.compile(r"hf:(?P<repo>[\w.-]+/[\w.-]+)/(?P<path>.+)", re.ASCII)
 _QUANT = re.compile(r"(?:hf:)?(?P<repo>[\w.-]+/[\w.-]+):(?P<quant>[\w.-]+)", re.ASCII)
 _FORM = "Write hf:OWNER/REPO/FILE.gguf or OWNER/REPO:QUANT."
 _CLOSED = {

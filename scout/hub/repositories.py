@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import PurePosixPath
 
@@ -114,7 +114,7 @@ def _with_xet_hashes(desk: Desk, wanted: Wanted, snapshot: Snapshot) -> Snapshot
         replace(file, xet_hash=found[file.path][1]) if file.path in found else file
         for file in snapshot.files
     ]
-    return Snapshot(listed, tuple(files))
+    return replace(snapshot, files=tuple(files))
 
 
 def _shown(desk: Desk, session: Session, wanted: Wanted, snapshot: Snapshot) -> Outcome:
@@ -142,7 +142,7 @@ def _shown(desk: Desk, session: Session, wanted: Wanted, snapshot: Snapshot) -> 
         _keep_files(session, row, change, quiet=quiet, now=now)
     if row.gated and not listed.gated:
         _ask_again(session, row)
-    _keep(row, listed, now=now)
+    _keep(row, snapshot, now=now)
     session.add(row)
     told = record(session, happenings, source=NAME, repo=None, now=now)
     return Outcome(told, unfinished=quiet and row.head_sha != listed.sha)
@@ -172,7 +172,8 @@ def _states(row: HubRepositoryRow, listed: Listed) -> list[Happening]:
     return found
 
 
-def _keep(row: HubRepositoryRow, listed: Listed, *, now: datetime) -> None:
+def _keep(row: HubRepositoryRow, snapshot: Snapshot, *, now: datetime) -> None:
+    listed = snapshot.listed
     is_behind = not row.sha and row.baseline_sha and row.head_sha != listed.sha
     row.full_name, row.sha = listed.full_name, listed.sha
     row.head_sha = row.head_sha if is_behind else listed.sha
@@ -180,6 +181,7 @@ def _keep(row: HubRepositoryRow, listed: Listed, *, now: datetime) -> None:
     row.tags, row.base_models = list(listed.tags), list(listed.base_models)
     row.created_at = listed.created_at or row.created_at
     row.last_modified = listed.last_modified or row.last_modified
+    row.refused = [asdict(each) for each in snapshot.refused]
     row.state, row.misses, row.missed_since, row.failures = hub.KNOWN, 0, None, 0
     row.last_seen_at = now
     row.look_at = now if is_behind else now + pace_of(row)

@@ -107,9 +107,9 @@ def weights_of(files: Iterable[HubFile]) -> list[Weights]:
 
 
 def _names_no_set(path: str) -> bool:
-    """Whether a name claims a place that no set has, as part 0 of 3; no loader finds its parts."""
+    """Whether a name claims a place that no set has, as part 0 of 3, or a set beyond any size."""
     shard = shard_of(PurePosixPath(path).name)
-    return shard is not None and not shard.is_possible
+    return shard is not None and not (shard.is_possible and shard.count <= MOST_SHARDS)
 
 
 def _place(path: str) -> tuple[str, int, int] | None:

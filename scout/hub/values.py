@@ -19,6 +19,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _BASE = re.compile(r"base_model:(?:[a-z_]{1,20}:)?(?P<name>[^:]+)", re.ASCII)
 PATH_LENGTH = 500
 MOST_FILES = 20_000
+MOST_REFUSED, SHOWN_PATH = 50, 200
 MOST_TAGS, TAG_LENGTH = 200, 120
 MOST_BASES = 16
 
@@ -56,11 +57,20 @@ class HubFile:
 
 
 @dataclass(frozen=True)
+class Refused:
+    """A file that is left alone because of its name: how the name starts, and why."""
+
+    path: str
+    why: str
+
+
+@dataclass(frozen=True)
 class Snapshot:
-    """A repository with all files of one commit."""
+    """A repository with all files of one commit, and the names that were refused."""
 
     listed: Listed
     files: tuple[HubFile, ...]
+    refused: tuple[Refused, ...] = ()
 
 
 def read_listed(item: Any) -> Listed | None:
@@ -94,8 +104,8 @@ def base_models(tags: Iterable[str]) -> tuple[str, ...]:
 def read_snapshot(item: Any) -> Snapshot | None:
     """The repository with its files; None where one of them has no hash to be known by.
 
-    A path that is longer than any of ours, or that leads out of its repository, is left out: it
-    hides itself and nothing else.
+    A path that is longer than any of ours, or that leads out of its repository, is refused: it
+    hides nothing else.
     """
     listed = read_listed(item)
     siblings = part(item, "siblings")
@@ -103,7 +113,10 @@ def read_snapshot(item: Any) -> Snapshot | None:
         return None
     named = [each for each in siblings if _is_path(part(each, "rfilename"))]
     files = [file for each in named if (file := _sibling(each)) is not None]
-    return Snapshot(listed, tuple(files)) if len(files) == len(named) else None
+    if len(files) != len(named):
+        return None
+    odd = [part(each, "rfilename") for each in siblings if not _is_path(part(each, "rfilename"))]
+    return Snapshot(listed, tuple(files), tuple(_refused(path) for path in odd[:MOST_REFUSED]))
 
 
 def read_xet_hashes(items: Iterable[Any]) -> dict[str, tuple[str, str]]:
@@ -134,6 +147,17 @@ def _sibling(item: Any) -> HubFile | None:
         blob_id=blob_id if _fits(HUB_ID, blob_id) else "",
     )
     return file if file.content else None
+
+
+def _refused(path: object) -> Refused:
+    """Why a name is not used; it is kept short, and no control character of it."""
+    if not isinstance(path, str):
+        return Refused("", "its name is no text")
+    if len(path) > PATH_LENGTH:
+        why = f"its name has {len(path)} characters, {PATH_LENGTH} are read"
+    else:
+        why = "its name leads out of its repository, or to no file"
+    return Refused(plain(path, SHOWN_PATH), why)
 
 
 def _is_path(value: object) -> bool:

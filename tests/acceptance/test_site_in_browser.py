@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 import uvicorn
@@ -153,6 +154,19 @@ def test_a_wish_is_judged_without_scripts(live: str, browser: Browser, width: in
     body = page.locator("body").bounding_box()
     assert body is not None
     assert body["width"] <= width
+    page.close()
+
+
+@pytest.mark.needs("chromium")
+@pytest.mark.parametrize("width", [390, 1440])
+def test_every_column_of_the_fit_page_can_be_seen(live: str, browser: Browser, width: int) -> None:
+    """No table of it is cut off, and fields of a row are of one height."""
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.goto(f"{live}/fit.html?{urlencode({'target': 'Qwen3.6-27B:Q4_K_M', 'gpu': '24GiB'})}")
+    cut = "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1)"
+    assert page.evaluate(f"{cut}.map(e => e.ariaLabel)") == []
+    heights = "[...document.querySelectorAll('.field :is(input, select)')].map(e => e.offsetHeight)"
+    assert len(set(page.evaluate(heights))) == 1
     page.close()
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from jobs.dialect import asking, failures, logs, measuring, memory_log, settings
+from jobs.dialect import asking, build_failures, failures, logs, measuring, memory_log, settings
+from jobs.dialect.options import Option
 from jobs.model import Flags, Step
 
 
@@ -24,7 +25,9 @@ class StubFamily:
     FOREIGN_SOURCE = False
     LAUNCHER = None
     FAILURES = failures.FAILURES
+    BUILD_FAILURES = build_failures.BUILDING
     SPARSE_PATTERNS = ()
+    OPTION_SOURCES = ()
 
     read_log = staticmethod(logs.read_log)
     read_memory = staticmethod(memory_log.read_memory)
@@ -40,6 +43,12 @@ class StubFamily:
 
     def read_help(self, text):
         return Flags(frozenset(text.split()))
+
+    def read_options(self, text):
+        return tuple(Option((word,)) for word in text.split())
+
+    def read_source(self, texts):
+        return ()
 
     def launch(self, launch, flags):
         wanted = {

@@ -12,7 +12,9 @@ from sqlalchemy import Engine
 
 from jobs import db
 from jobs.store import (
+    approvals,
     board,
+    builds,
     chains,
     led,
     overview,
@@ -83,6 +85,29 @@ def router(engine: Engine, site: Site) -> APIRouter:
         if found is None:
             raise HTTPException(404, f"There is no job {job_id}.")
         return StrictJson(plain.plain(found, site.clean))
+
+    @api.api_route("/builds", methods=READ)
+    def all_builds(limit: Annotated[Number, Query(ge=1, le=MOST_JOBS)] = 100) -> Response:
+        with db.reading(engine) as session:
+            found = builds.lines(session, limit=limit)
+        return StrictJson({"builds": plain.plain(found, site.clean)})
+
+    @api.api_route("/builds/{build_id}", methods=READ)
+    def build(build_id: Id) -> Response:
+        with db.reading(engine) as session:
+            found = builds.find(session, build_id)
+            options = builds.options_of(session, build_id)
+        if found is None:
+            raise HTTPException(404, f"There is no build {build_id}.")
+        told = {**plain.plain(found, site.clean), "options": plain.plain(options, site.clean)}
+        return StrictJson(told)
+
+    @api.api_route("/approvals", methods=READ)
+    def all_approvals() -> Response:
+        with db.reading(engine) as session:
+            stand = approvals.approvals(session, db.database_now(session), everything=True)
+            told = {"waiting": approvals.waiting(session), "approvals": stand}
+        return StrictJson(plain.plain(told, site.clean))
 
     @api.api_route("/queue", methods=READ)
     def queue() -> Response:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import multiprocessing
+import time
 from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine, inspect
-from sqlalchemy.exc import StatementError
+from sqlalchemy.exc import DBAPIError, StatementError
 from sqlmodel import SQLModel, select
 
 from jobs import db, negative_tables, rig_tables, sightings  # noqa: F401  (fills the metadata)
+from jobs.config import Settings
+from jobs.store import work
 from jobs.tables import RigRow
 
 
@@ -63,3 +67,42 @@ def test_read_then_write_never_finds_the_database_locked(
     assert [worker.exitcode for worker in workers] == [0, 0]
     with db.reading(database) as session:
         assert session.exec(select(RigRow)).one().facts == {"count": 500}
+
+
+def test_a_look_at_the_schema_waits_for_no_writer(tmp_path: Path) -> None:
+    """A command that only reads opens the database while somebody writes."""
+    settings = Settings(home=tmp_path)
+    writer = db.open_database(settings)
+    with db.writing(writer) as session:
+        session.add(RigRow(name="a", created_at=datetime.now(UTC)))
+        session.flush()
+        begun = time.monotonic()
+        with db.reading(db.open_database(settings)) as reader:
+            assert reader.exec(select(RigRow)).all() == []
+        assert time.monotonic() - begun < db.BUSY_SECONDS / 2
+
+
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+def test_who_stands_still_in_a_change_holds_nobody_up(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A frozen process loses its transaction, others go on, and it learns of it as of a cut."""
+    monkeypatch.setattr(db, "FROZEN_SECONDS", 1)
+    frozen, other = db.connect(database_url), db.connect(database_url)
+
+    def stand_still() -> None:
+        with db.writing(frozen) as session:
+            work.take_turn(session)
+            session.add(RigRow(name="lost", created_at=datetime.now(UTC)))
+            session.flush()
+            with db.writing(other) as going_on:
+                work.take_turn(going_on)
+                going_on.add(RigRow(name="kept", created_at=datetime.now(UTC)))
+
+    with pytest.raises(DBAPIError) as caught:
+        stand_still()
+    assert db.is_cut(caught.value)
+    with db.reading(other) as session:
+        assert [row.name for row in session.exec(select(RigRow))] == ["kept"]
+    for engine in (frozen, other):
+        engine.dispose()

@@ -7,6 +7,7 @@ from support.rows import NOON, Rows
 
 from jobs import db
 from jobs.dispatch import plan_events
+from jobs.lifecycle import NOT_APPROVED
 from jobs.model import Kind, Lane, State, Trust
 from jobs.store import catalog, needs
 from jobs.tables import StackRow
@@ -92,11 +93,18 @@ def test_one_build_serves_all_scenarios_and_each_rig_has_its_own(planned):
     assert {job.queue for job in jobs} == {"build", "bench.cpu", "bench.big"}
 
 
+def test_what_a_person_has_to_let_in_is_queued_and_waits(planned):
+    """Visible at the commit that the event is about; nothing of it can be leased."""
+    jobs = planned(trust=Trust.APPROVE)
+    states = {job.kind: (job.state, job.blocked_by) for job in jobs}
+    assert states[Kind.BUILD] == (State.BLOCKED, NOT_APPROVED)
+    assert states[Kind.BENCH][0] == State.BLOCKED
+
+
 @pytest.mark.parametrize(
     "changes",
     [
         {"trust": Trust.NEVER},
-        {"trust": Trust.APPROVE},
         {"retired": True},
         {"kind": "replaced"},
         {"targets": []},

@@ -13,7 +13,7 @@ from jobs import db
 from jobs.errors import UsageError
 from jobs.fit.lessons import lessons
 from jobs.model import SILENT, Boot, BootFacts, BootMemory, Effective, Layout, MemoryLines, Validity
-from jobs.store import memories, results
+from jobs.store import known_models, memories, results
 from jobs.tables import BootRow, ModelFileRow
 
 LAYOUT = Layout(32_768, 2048, 512, "f16", "f16", gpu_layers=99)
@@ -99,7 +99,7 @@ def test_a_model_is_found_by_its_name_or_refused(database: Engine) -> None:
         rows.model_file(name="page", header_fault="an HTML page")
         rows.model_file(name="hand", shape={"layers": 3})
     with db.reading(database) as session:
-        assert memories.shape_named(session, "qwen", what="target") == qwen36()
+        assert known_models.shape_named(session, "qwen", what="target") == qwen36()
         for name, words in (
             ("unread", "not read yet"),
             ("page", "an HTML page"),
@@ -107,8 +107,8 @@ def test_a_model_is_found_by_its_name_or_refused(database: Engine) -> None:
             ("qwne", "no known model file"),
         ):
             with pytest.raises(UsageError, match=words):
-                memories.shape_named(session, name, what="target")
-        assert [each.name for each in memories.known_models(session)] == [
+                known_models.shape_named(session, name, what="target")
+        assert [each.name for each in known_models.known_models(session)] == [
             "hand",
             "page",
             "qwen",

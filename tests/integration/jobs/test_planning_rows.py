@@ -6,7 +6,7 @@ import json
 from datetime import timedelta
 
 import pytest
-from sqlmodel import select
+from sqlmodel import delete, select
 from support.fit_rows import shaped_file
 from support.rows import NOON, Rows, digest
 from support.shapes import dflash_drafter, qwen36
@@ -20,7 +20,15 @@ from jobs.model import Blame, Kind, Lane, State, Trust
 from jobs.planning_tables import BudgetRow, RuleRow
 from jobs.sightings import HubFileRow, HubRepositoryRow, LinkedIssueRow
 from jobs.store import rules, weights, work
-from jobs.tables import EngineRow, EventRow, JobRow, ModelFileRow, StackRow
+from jobs.tables import (
+    EngineRow,
+    EventRow,
+    JobNeedRow,
+    JobRow,
+    ModelFileRow,
+    RevisionRow,
+    StackRow,
+)
 
 DRAFTER = "dflash-q8_0.gguf"
 REPO = "spiritbuun/Qwen3.6-27B-DFlash-GGUF"
@@ -316,6 +324,24 @@ def test_a_dry_run_shows_and_leaves_nothing(database, command):
         assert [event.planned for event in session.exec(select(EventRow))] == [False]
 
 
+def test_a_plan_says_which_builds_are_there(database, command):
+    """By this engine, or by another one that has the same commit."""
+    command("plan")
+    with db.writing(database) as session:
+        built = [job for job in session.exec(select(JobRow)) if job.kind == Kind.BUILD]
+        own, baseline = (job.payload for job in built)
+        for table in (JobNeedRow, JobRow):
+            session.execute(delete(table))
+        for event in session.exec(select(EventRow)):
+            event.planned = False
+        rows = Rows(session)
+        rows.build(session.get(RevisionRow, own["revision_id"]), identity=own["build_identity"])
+        rows.build(identity=baseline["build_identity"])
+    text = command("plan", "--dry-run", "--all")
+    assert "needs: build buun master@2 for big (built already: build 1)" in text
+    assert "has the same commit, build 2)" in text
+
+
 def test_events_show_what_they_led_to(database, command):
     """Jobs by number with their baselines, and where to read what was left out."""
     command("plan")
@@ -326,12 +352,15 @@ def test_events_show_what_they_led_to(database, command):
 
 
 def test_planning_by_hand_queues(database, command):
-    """And `--left-out` shows what was not."""
+    """And `--left-out` shows what was not; rigs that share a store share what they fetch."""
     [found] = json.loads(command("plan", "--json"))
     assert [job["kind"] for job in found["jobs"]].count("bench") == 2
     with db.reading(database) as session:
         jobs = session.exec(select(JobRow)).all()
-        assert {job.identity for job in jobs} == {job["identity"] for job in found["jobs"]}
+        asked = {job["identity"] for job in found["jobs"] if job["kind"] != Kind.FETCH_MODEL}
+        assert {job.identity for job in jobs if job.kind != Kind.FETCH_MODEL} == asked
+        fetched = [job["title"] for job in found["jobs"] if job["kind"] == Kind.FETCH_MODEL]
+        assert [job.title for job in jobs if job.kind == Kind.FETCH_MODEL] == fetched
     assert "nothing is left out" in command("plan", "--left-out")
 
 

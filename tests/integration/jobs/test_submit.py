@@ -181,7 +181,7 @@ def test_the_head_of_a_pull_request_is_benched_by_its_number(desk, hub):
 
 def test_what_is_built_is_not_built_again_until_its_artifact_is_lost(desk):
     """A known build needs no job; one whose artifact is gone is made again."""
-    wish = {"engine_name": "wheels", "ref": "2.0", "rig": "cpu"}
+    wish = {"engine_name": "wheels", "ref": "2.0", "target": "cpu"}
     first = submit.submit_build(desk, **wish)
     identity = first.last.payload["build_identity"]
     with db.writing(desk.database) as session:

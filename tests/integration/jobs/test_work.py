@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from support.rows import Rows
 from support.work import NOW, request
 
 from jobs import db
 from jobs.errors import JobFailure, ScoutError, UsageError
-from jobs.model import Blame, State
+from jobs.model import Blame, Kind, State
 from jobs.store import leases, work
 
 LATER = NOW + timedelta(minutes=5)
@@ -130,6 +131,19 @@ def test_the_same_question_asked_again_frees_what_its_first_job_held(database, c
         bench = work.job(session, chain[2])
     assert (bench.blocked_by, bench.message) == (f"job:{build.id}", "")
     serve(database)
+    assert states(database, chain[2:]) == [State.QUEUED]
+
+
+def test_what_is_there_already_frees_what_its_failed_job_held(database, chain):
+    """A build that came from elsewhere answers for the job that failed."""
+    build = request("build", kind=Kind.BUILD, payload={"build_identity": "b" * 64})
+    serve(database)
+    serve(database, BROKEN)
+    with db.writing(database) as session:
+        rows = Rows(session)
+        revision = rows.revision(rows.engine(name="fork"), commit="c" * 40)
+        rows.build(revision, identity="b" * 64, job_id=chain[0])
+        assert work.enqueue(session, [build], LATER) == {build.identity: None}
     assert states(database, chain[2:]) == [State.QUEUED]
 
 

@@ -67,10 +67,10 @@ def test_a_model_that_fits_says_so_and_exits_with_zero(folder: Path) -> None:
     more = ("--drafter", folder / "drafter.gguf", "--kv", "turbo3", "--ubatch", 256, *BEELLAMA)
     result = wish(folder, *more)
     assert result.exit_code == 0
-    for word in ("weights", "KV cache", "3 200", "work copy", "1 024", "drafter exchange"):
+    for word in ("weights", "KV cache", "3,200", "work copy", "1,024", "drafter exchange"):
         assert word in result.stdout
     assert "fits: " in result.stdout
-    assert "262144 tokens at the worst" in result.stdout
+    assert "262,144 tokens at the worst" in result.stdout
 
 
 def test_a_model_that_does_not_fit_exits_with_one(folder: Path) -> None:
@@ -238,7 +238,9 @@ def test_what_boots_measured_corrects_the_estimate(folder: Path) -> None:
     database.dispose()
     found = json.loads(wish(folder, *more, context=32_768).stdout)
     assert found["corrected_by_boots"] == 1
-    assert found["notes"][-1] == "corrected by 1 measured boot of beellama@0.1 with qwen35"
+    assert found["notes"][-1].startswith(
+        "corrected by 1 measured boot of beellama@0.1 with qwen35: "
+    )
     raw = json.loads(wish(folder, *more, "--raw", context=32_768).stdout)
     assert raw["corrected_by_boots"] == 0
     assert found["bytes"]["loaded"]["likely"] - raw["bytes"]["loaded"]["likely"] > 400 * MIB

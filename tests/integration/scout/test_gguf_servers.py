@@ -14,6 +14,7 @@ from support.waiting import wait_for
 
 from jobs.errors import BadGguf, Permanent, Transient
 from jobs.gguf.reader import Depth, read_header
+from jobs.reach import look_up
 from scout import ranges
 from scout.weight_places import read_model
 
@@ -187,6 +188,53 @@ def test_the_token_stays_with_its_host(model):
     assert [headers["Authorization"] for _, headers in hub.asked] == [f"Bearer {SECRET}"]
     assert len(store.asked) == 7
     assert not any("Authorization" in headers for _, headers in store.asked)
+
+
+INSIDE = (
+    "http://127.0.0.1:9/x.gguf",
+    "http://[::1]/x.gguf",
+    "http://localhost/x.gguf",
+    "http://10.0.0.7/x.gguf",
+    "http://169.254.169.254/latest",
+    "//2130706433/x.gguf",
+    "http://[::ffff:192.168.0.1]/x",
+    "http://office.example/x.gguf",
+)
+
+
+@pytest.mark.parametrize("location", INSIDE)
+def test_a_public_server_does_not_lead_into_our_networks(location):
+    """The place is named and never asked, at the first redirect and behind another."""
+    asked = []
+
+    def answer(request):
+        asked.append(str(request.url))
+        first = request.url.path == "/first.gguf"
+        there = "http://1.1.1.1/second.gguf" if first else location
+        return httpx.Response(302, headers={"Location": there})
+
+    names = {"files.example": ["8.8.8.8"], "office.example": ["192.168.3.4"]}
+    for start in ("http://8.8.8.8/x.gguf", "http://8.8.8.8/first.gguf", "http://files.example/x"):
+        with (
+            ranges.client(transport=httpx.MockTransport(answer)) as http,
+            pytest.raises(Permanent, match="into a private network"),
+        ):
+            ranges.RangedFile(start, http=http, look_up=lambda host: names.get(host, look_up(host)))
+    places = {httpx.URL(url).host for url in asked}
+    assert places == {"8.8.8.8", "1.1.1.1", "files.example"}
+
+
+def test_an_address_of_ours_may_lead_to_another(model):
+    """Who names a private address means it, wherever in our networks it sends us."""
+    with RangeServer(model) as store:
+
+        def moved(handler, first, end):
+            handler.give(302, Location=f"{store.url}/y.gguf")
+
+        with RangeServer(model, moved) as hub:
+            found = read_model(f"{hub.url}/{NAME}")
+    assert found.facts.architecture == "qwen35"
+    assert [path for path, _ in store.asked] == ["/y.gguf"]
 
 
 def test_https_is_never_left_for_http():

@@ -87,12 +87,12 @@ def test_all_sources_in_one_summary(github: GitHub) -> None:
     assert ran.exit_code == 0, ran.output
     assert "wheel: 1.0" in ran.stdout
     assert "new: wheel 1.0 released" in ran.stdout
-    assert "GitHub: looked at " in ran.stdout
+    assert " looks with " in ran.stdout
     assert "looking at wheel ..." in ran.stderr
     assert ran.stderr.count("looking at github_releases ...") == 1
     asked = len(github.asked)
     again = say("scout", "run")
-    assert "GitHub: looked at 0 places with 0 requests" in again.stdout
+    assert "GitHub: 0 looks with 0 requests" in again.stdout
     assert "nothing new" in again.stdout
     assert len(github.asked) == asked
     assert "s3cret" not in ran.output

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from sqlmodel import select
 from support.chain import Chain, patch, upstream_commit
 from support.hub import Hub
 from support.watching import CHAIN, Scout, bench_of, engine
@@ -12,6 +13,7 @@ from support.watching import CHAIN, Scout, bench_of, engine
 from jobs.db import reading, writing
 from jobs.dispatch import plan_events
 from jobs.model import Kind, Lane, State
+from jobs.planning_tables import LeftOutRow
 from jobs.store import catalog, refs, work
 from jobs.tables import RevisionRow
 from scout.family import family_of
@@ -97,7 +99,10 @@ def test_a_round_of_the_chain(chain: Chain, scout: Scout) -> None:
 
 
 def test_a_push_is_built_and_a_newer_one_supersedes_it(chain: Chain, scout: Scout) -> None:
-    """Only the watched branch queues jobs; the older head's waiting jobs end as superseded."""
+    """Only the watched branch queues jobs; the older head's waiting jobs end as superseded.
+
+    What a person has to let in first is queued, and waits.
+    """
     scout.load(CHAIN + bench_of("buun", "turbo"))
     scout.look()
     patch(chain.buun, "one", "buun", 30)
@@ -105,16 +110,19 @@ def test_a_push_is_built_and_a_newer_one_supersedes_it(chain: Chain, scout: Scou
     patch(chain.turbo, "two", "tom", 31)
     chain.turbo.push("HEAD:refs/heads/feature/turbo")
     scout.look()
-    first = {job.kind: job for job in plan(scout)}
+    planned = plan(scout)
+    others = {job.kind: job for job in planned if "turbo" in job.title}
+    assert set(others) == {"build", "bench"}
+    assert {job.state for job in others.values()} == {State.BLOCKED}
+    assert others["build"].blocked_by == "not_approved"
+    first = {job.kind: job for job in planned if job not in others.values()}
     assert set(first) == {"fetch_model", "build", "bench"}
     with reading(scout.database) as session:
         before, revision = catalog.revisions_of(
             session, catalog.engine_named(session, "buun").id or 0
         )
-        waiting = catalog.revisions_of(session, catalog.engine_named(session, "turbo").id or 0)
     assert revision.label == f"master@{chain.buun.head[:9]}"
     assert before.label.startswith("master@")
-    assert len(waiting) == 1
     assert {job.lane for job in first.values()} == {Lane.FRESH}
 
     patch(chain.buun, "three", "buun", 32)
@@ -131,6 +139,29 @@ def test_a_push_is_built_and_a_newer_one_supersedes_it(chain: Chain, scout: Scou
     }
     assert f"master@{chain.buun.head[:9]}" in message
     assert second["build"].state == State.QUEUED
+
+
+def test_a_push_of_documents_leaves_what_waits_alone(chain: Chain, scout: Scout) -> None:
+    """The commit before it is measured; the next change of the source takes its place."""
+    scout.load(CHAIN + bench_of("buun"))
+    scout.look()
+    patch(chain.buun, "one", "buun", 30, "src/one.cpp")
+    chain.buun.push("HEAD:refs/heads/master")
+    scout.look()
+    waiting = {job.kind: job for job in plan(scout)}
+    patch(chain.buun, "two", "buun", 31, "docs/two.md")
+    chain.buun.push("HEAD:refs/heads/master")
+    scout.look()
+    assert ["docs/two.md"] in [facts["paths"] for facts in told(scout, "fork_pushed")]
+    assert plan(scout) == []
+    with reading(scout.database) as session:
+        assert work.job(session, waiting["bench"].id).state == State.BLOCKED
+        [left] = session.exec(select(LeftOutRow)).all()
+    assert (left.why, "docs/two.md" in left.detail) == ("not needed", True)
+    patch(chain.buun, "three", "buun", 32, "src/three.cpp")
+    chain.buun.push("HEAD:refs/heads/master")
+    scout.look()
+    assert {job.kind for job in plan(scout)} == {"build", "bench"}
 
 
 def test_a_head_that_comes_back_is_built(chain: Chain, scout: Scout) -> None:

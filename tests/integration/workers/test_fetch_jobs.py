@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import Engine
+from support.rows import Rows
 from support.weights_hub import COMMIT, REPO, WeightsHub, sha256_of, status
 
 from jobs import clock, db, queue
@@ -113,6 +114,49 @@ def test_a_machine_with_another_store_brings_what_it_lacks(
     take_stock(settings, station.database)
     with db.reading(station.database) as session:
         assert len(weights.stores_of(session, number)) == 1
+
+
+def test_a_rig_with_a_store_of_its_own_fetches_into_it(
+    station: Station, hub: WeightsHub, tmp_path: Path
+) -> None:
+    """The job waits for that rig's worker; afterwards its benches fetch nothing."""
+    settings = Settings(home=tmp_path / "other", hf_endpoint=hub.url, min_free_bytes=0)
+    settings.prepare()
+    other = replace(station, settings=settings, name="w2")
+    take_stock(station.settings, station.database, worker="build@a", queue="build")
+    take_stock(settings, station.database, worker="bench.far@b", queue="bench.far")
+    with db.writing(station.database) as session:
+        Rows(session).rig(name="far")
+    submit_fetch(desk(station), PLACE)
+    assert serve(station, "build", HANDLERS) == 1
+    job = submit_fetch(desk(station), PLACE, rig="far").last
+    assert job is not None
+    assert job.queue == "bench.far"
+    assert serve(station, "build", HANDLERS) == 0
+    assert serve(other, "bench.far", HANDLERS) == 1
+    assert row(station, job.id or 0).state == State.SUCCEEDED
+    sent = hub.count("cdn")
+    with db.reading(station.database) as session:
+        model = model_file(session, int(job.payload["model_file_id"]))
+    lease = Lease(job.id or 0, 2, 1, Kind.BENCH, "bench", {})
+    [path] = Errand(other, lease, Control()).weights(model)
+    assert path.is_relative_to(settings.weights)
+    assert hub.count("cdn") == sent
+    assert submit_fetch(desk(station), PLACE, rig="far").jobs == ()
+    with pytest.raises(UsageError, match="rig"):
+        submit_fetch(desk(station), PLACE, rig="nobody")
+
+
+def test_a_name_with_signs_of_shells_and_addresses_is_fetched(
+    station: Station, hub: WeightsHub
+) -> None:
+    """As the hub lists it, byte for byte, from the right address."""
+    name = "sub dir/a b%20c#?&+@x-Q4_K_M.gguf"
+    hub.files[name] = WEIGHTS
+    job_id = submitted(station, f"{REPO}/{name}")
+    assert serve(station, "build", HANDLERS) == 1
+    assert row(station, job_id).state == State.SUCCEEDED, row(station, job_id).message
+    assert row(station, job_id).title == f"fetch {REPO}:{name}"
 
 
 def test_a_quota_puts_the_job_into_the_queue_until_then(station: Station, hub: WeightsHub) -> None:

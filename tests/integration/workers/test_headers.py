@@ -20,7 +20,7 @@ from jobs.fit.stored import shape_in
 from jobs.model import Kind
 from jobs.payloads import FetchPayload
 from jobs.station import Station
-from jobs.store import leases, memories, weights, work
+from jobs.store import known_models, leases, weights, work
 from jobs.tables import ModelFileRow
 from workers.fetching import fetch_model
 from workers.headers import HeaderRead, is_unread, read_local
@@ -130,7 +130,7 @@ def test_a_fetched_file_has_its_header_in_its_row(
     with db.writing(database) as session:
         assert "verified" in record(session)
     with db.reading(database) as session:
-        [found] = memories.known_models(session)
+        [found] = known_models.known_models(session)
         assert digest in weights.held_anywhere(session)
     if sound:
         assert found.shape is not None

@@ -83,7 +83,7 @@ def test_only_a_file_size_is_at_most_the_weights() -> None:
 def test_more_context_than_was_trained_is_noted() -> None:
     """It is laid out all the same."""
     notes = estimate(plain(llama_8b(), context=262_144)).notes
-    assert "the model was trained for 131072 tokens, 262144 are asked" in notes
+    assert "the model was trained for 131,072 tokens, 262,144 are asked" in notes
 
 
 def test_a_vocabulary_that_is_not_said_is_noted() -> None:
@@ -139,7 +139,7 @@ def test_an_amount_beyond_any_card_is_refused() -> None:
     """A petabyte is a slip of the unit."""
     with pytest.raises(UsageError, match="more than any card has"):
         parse_amount("2000TiB", what="the card")
-    assert mib(1234 * MIB) == "1 234"
+    assert mib(1234 * MIB) == "1,234"
 
 
 def test_a_drafter_and_a_projector_teach_as_well() -> None:

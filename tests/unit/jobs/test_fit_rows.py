@@ -168,7 +168,7 @@ def test_one_embedding_for_both_ends_counts_on_the_card() -> None:
 def test_a_context_is_laid_out_in_steps_of_256() -> None:
     """200,000 tokens become 200,192, and the estimate says so."""
     found = estimate(Setup(target=llama_8b(), card=H200, context=100_001))
-    assert "the context is laid out as 100096 tokens" in found.notes
+    assert "the context is laid out as 100,096 tokens" in found.notes
 
 
 def test_a_type_that_differs_between_forks_asks_for_the_engine() -> None:

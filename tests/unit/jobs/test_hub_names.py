@@ -22,6 +22,15 @@ def test_a_place_is_repository_file_and_revision() -> None:
 
 
 @pytest.mark.parametrize(
+    "file", ["a b%20c#?.gguf", "x<script>.gguf", "ünî.gguf", "c@d.gguf", "..gguf", "BIG.GGUF"]
+)
+def test_a_file_may_be_called_as_the_hub_lists_it(file: str) -> None:
+    """Spaces and signs of addresses or shells are part of a name, in any folder, at a revision."""
+    assert read_place(f"a/b/{file}") == HubPlace("a/b", file, "main")
+    assert read_place(f"hf:a/b/q 8/{file}@v1") == HubPlace("a/b", f"q 8/{file}", "v1")
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "",

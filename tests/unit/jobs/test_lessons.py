@@ -148,12 +148,28 @@ def test_an_answer_is_corrected_and_says_so() -> None:
     raw, taught = answer(wish()), answer(wish(), known)
     assert taught.found.loaded.likely - raw.found.loaded.likely > 400 * MIB
     assert taught.taught == 1
-    assert taught.found.notes[-1] == "corrected by 1 measured boot of beellama@0.1 with qwen35"
+    assert taught.found.notes[-1] == (
+        "corrected by 1 measured boot of beellama@0.1 with qwen35: "
+        "weights, KV cache, recurrent state, compute"
+    )
     assert "corrected" not in " ".join(raw.found.notes)
     other = answer(wish(state=state_named("buun@2026-05")), known)
     assert other.taught == 0
-    assert other.found.notes[-1].startswith("not corrected: no boot of buun@2026-05")
+    assert other.found.notes[-1] == (
+        "not corrected: no boot of buun@2026-05 with qwen35 was measured, only of beellama@0.1; "
+        "name that engine to be corrected by its boots"
+    )
     assert as_json(taught)["corrected_by_boots"] == 1
+
+
+def test_boots_that_cannot_be_compared_are_not_said_to_be_none() -> None:
+    """The note counts them, and says that they taught nothing."""
+    found = answer(wish(), lessons([boot(offloaded_layers=40)])).found
+    assert found.notes[-1] == (
+        "not corrected: 1 boot of beellama@0.1 with qwen35, none of them comparable"
+    )
+    silent = answer(wish(), lessons([])).found
+    assert silent.notes[-1] == "not corrected: no boot of beellama@0.1 with qwen35 was measured"
 
 
 def test_what_is_stored_comes_back() -> None:

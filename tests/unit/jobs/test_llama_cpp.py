@@ -215,6 +215,8 @@ def spoken(words):
         ("draft", ("none", "draft-simple", "draft-dflash"), "draft-simple"),
         ("draft", ("none", "ngram-cache"), None),
         ("eagle3", ("none", "draft-eagle3"), "draft-eagle3"),
+        ("copy", ("none", "copyspec", "suffix"), "copyspec"),
+        ("suffix", ("none", "copyspec", "suffix"), "suffix"),
     ],
 )
 def test_a_kind_of_speculation_is_told_in_the_words_of_the_build(asked, offered, word):
@@ -223,6 +225,15 @@ def test_a_kind_of_speculation_is_told_in_the_words_of_the_build(asked, offered,
     argv = llama_cpp.launch(launch, spoken(offered)).argv
     assert argv[argv.index("--model-draft") + 1] == "/weights/drafter.gguf"
     assert (argv[argv.index("--spec-type") + 1] if "--spec-type" in argv else None) == word
+
+
+@pytest.mark.parametrize(("asked", "words"), [("ngram", ["--kv-unified"]), ("none", [])])
+def test_drafts_do_not_halve_the_context(asked, words):
+    """The sequence that forks fall back on shares the one cache; without drafts nothing changes."""
+    flags = spoken(("none", "ngram-simple"))
+    flags = replace(flags, names=flags.names | {"--kv-unified"})
+    argv = llama_cpp.launch(replace(LAUNCH, intent={"speculation": asked}), flags).argv
+    assert [word for word in argv if word == "--kv-unified"] == words
 
 
 def test_heads_inside_the_target_need_no_drafter():

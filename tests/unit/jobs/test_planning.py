@@ -72,7 +72,6 @@ def test_a_kind_without_a_default_asks_for_nothing_until_a_rule_does():
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"trust": Trust.APPROVE}, Why.TRUST),
         ({"trust": Trust.NEVER}, Why.TRUST),
         ({"retired": True}, Why.RETIRED),
         ({"drivable": False}, Why.FAMILY),
@@ -182,6 +181,54 @@ def test_what_several_benches_need_is_as_urgent_as_the_most_urgent():
     known = world(stack(), stack("b", context_tokens=4096), rules=(soon, late))
     [build] = [each for each in plan(pushed(), known).requests if each.kind is Kind.BUILD]
     assert (build.lane, build.priority) == (Lane.FRESH, 2)
+
+
+IDLE = ["README.md", "docs/build.md", "tests/test-arg.cpp", ".github/workflows/build.yml"]
+
+
+def idle_push(paths=None, **fields):
+    """A push after the revision 5."""
+    facts = {"paths": IDLE if paths is None else paths, "before": revision(5).value.commit}
+    return pushed(**({"parent": revision(5), "facts": facts} | fields))
+
+
+def asked_before(event) -> frozenset[str]:
+    """The bench of the parent that such a push would be compared with."""
+    [baseline] = plan(replace(event, facts={}), world()).baselines
+    return frozenset({baseline.requests[-1].identity})
+
+
+@pytest.mark.parametrize("how", ["tried", "waiting"])
+def test_a_push_that_changes_nothing_that_is_built_is_left_out(how):
+    """Where the commit before was asked the same question; it says which files changed."""
+    event = idle_push()
+    found = plan(event, world(**{how: asked_before(event)}))
+    assert (found.requests, found.baselines, whys(found)) == ((), (), [Why.NOT_NEEDED])
+    assert "README.md, docs/build.md, tests/test-arg.cpp and 1 more" in found.left_out[0].detail
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        idle_push([*IDLE, "src/llama.cpp"]),
+        idle_push([*IDLE, "CMakeLists.txt"]),
+        idle_push(["tools/server/server.cpp"]),
+        idle_push(facts={"paths": None, "before": revision(5).value.commit}),
+        idle_push(facts={"paths": IDLE, "before": revision(4).value.commit}),
+        idle_push(facts={}),
+        idle_push(kind="release"),
+    ],
+    ids=["source", "recipe", "server", "too many", "another head", "unknown", "release"],
+)
+def test_a_push_that_may_change_what_is_built_is_built(event):
+    """One file of the source is enough, and so is doubt."""
+    tried = asked_before(replace(event, kind="fork_pushed"))
+    assert Kind.BENCH in kinds(plan(event, world(tried=tried)))
+
+
+def test_an_idle_push_whose_parent_nobody_asked_about_is_measured():
+    """Else nobody would ever measure that code."""
+    assert Kind.BENCH in kinds(plan(idle_push(), world()))
 
 
 def test_minutes_come_from_earlier_benches():

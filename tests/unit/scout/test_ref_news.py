@@ -78,6 +78,7 @@ def test_a_push_tells_its_new_patches() -> None:
         "before": sha("f1"),
         "after": sha("f3"),
         "forced": False,
+        "paths": None,
         "is_default": True,
         "new_patches": 2,
         "new_authors": ["you"],

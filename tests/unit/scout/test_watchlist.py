@@ -87,6 +87,36 @@ def test_a_good_list_becomes_values() -> None:
     assert watch.not_yet() == []
 
 
+ASSET = f'''via = "asset"
+asset = "engine-v1-linux+x64.tar.gz"
+tag = "v1"
+sha256 = "{"b" * 64}"
+'''
+
+
+def test_a_release_file_is_named_by_tag_and_digest() -> None:
+    """All three, and for that way alone."""
+    [_, fork] = parse(GOOD.replace('via = "cmake"\n', ASSET), "list.toml").engines
+    build = fork.builds[0]
+    assert (build.asset, build.tag, build.sha256) == ("engine-v1-linux+x64.tar.gz", "v1", "b" * 64)
+
+
+@pytest.mark.parametrize(
+    ("build", "says"),
+    [
+        ('via = "asset"\ntag = "v1"\n', "does not name its file"),
+        (ASSET.replace('via = "asset"', 'via = "cmake"'), "takes no release file"),
+        (ASSET.replace("engine-v1", "../engine"), "is not a file or tag"),
+        (ASSET.replace('"v1"', '"--upload-pack=x"'), "is not a file or tag"),
+        (ASSET.replace("b" * 64, "b" * 63), "sha256"),
+    ],
+)
+def test_a_release_file_that_cannot_be_meant_is_refused(build: str, says: str) -> None:
+    """Incomplete, beside another way, or with a name that climbs."""
+    error = refused(GOOD.replace('via = "cmake"\n', build))
+    assert says in f"{error.message} {error.advice}"
+
+
 def test_an_empty_list_watches_nothing() -> None:
     """Nothing at all is a list too."""
     assert parse("", "list.toml") == WatchList()

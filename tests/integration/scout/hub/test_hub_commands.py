@@ -105,6 +105,29 @@ def test_one_repository_is_shown_whole(watched: HuggingFace) -> None:
         run("models", "show", "nobody/none")
 
 
+def test_names_that_are_refused_are_shown_with_the_reason(watched: HuggingFace) -> None:
+    """What leads out of its repository is never asked for, and not silent either."""
+    odd = {"../../etc/x-Q8_0.gguf": b"no", f"{'n' * 600}.gguf": b"no"}
+    watched.push(NAME, odd)
+    run("scout", "run", "--source", "hf")
+    refused = {each["path"]: each["why"] for each in said("models", "show", NAME)["refused"]}
+    assert "leads out of its repository" in refused["../../etc/x-Q8_0.gguf"]
+    assert any("605 characters" in why for why in refused.values())
+    assert "refused ../../etc/x-Q8_0.gguf: " in run("models", "show", NAME).stdout
+    assert not [each for each in watched.asked if "etc" in each.path]
+
+
+def test_the_same_bytes_are_listed_once(watched: HuggingFace) -> None:
+    """The other repository stands beside it."""
+    other = "spiritbuun/again"
+    watched.add(other, {"copy-DFlash-q8_0.gguf": dflash()})
+    run("scout", "run", "--source", "hf")
+    [drafter] = said("models", "--role", "drafter")
+    places = {f"{drafter['repo']}/{drafter['path']}", *drafter["also"]}
+    assert places == {f"{NAME}/x-DFlash-q8_0.gguf", f"{other}/copy-DFlash-q8_0.gguf"}
+    assert "also " in run("models", "--role", "drafter").stdout
+
+
 def test_an_unwatched_hub_is_not_asked(server: HuggingFace, tmp_path: Path) -> None:
     """Nothing on the watch list means no request; asking for it by name says what to do."""
     with pytest.raises(UsageError, match="nothing on the model hub"):

@@ -9,16 +9,19 @@ from urllib.parse import urlencode
 
 import pytest
 from click.testing import Result
+from sqlmodel import select
 from support import gguf_files as files
 from support.asgi import ask
 from support.hub_scene import ONLY, HubScene
 from support.hugging_face import HuggingFace
+from support.rows import Rows
 from typer.testing import CliRunner
 
 from jobs.config import Settings
-from jobs.db import reading
+from jobs.db import reading, writing
 from jobs.errors import UsageError
-from jobs.store import memories
+from jobs.sightings import HubFileRow
+from jobs.store import known_models
 from jobs.store.source_health import HUB, outlook
 from scout.cli import app
 from scout.status_cli import lines
@@ -86,12 +89,16 @@ def test_files_of_the_hub_can_be_chosen_on_the_page(known: HubScene, tmp_path: P
     known.look()
     name = f"hf:{ONLY}/{PART.format(1)}"
     with reading(known.database) as session:
-        offered = {each.name: each for each in memories.known_models(session)}
-        shape = memories.shape_named(session, name, what="target")
-        assert memories.shape_named(session, f"hf:{ONLY}/{hostile}", what="target")
-        with pytest.raises(UsageError, match="no known model file"):
-            memories.shape_named(session, f"hf:{ONLY}/{PART.format(2)}", what="target")
-    assert set(offered) == {name, f"hf:{ONLY}/{drafter}"}
+        offered = {each.name: each for each in known_models.known_models(session)}
+        shape = known_models.shape_named(session, name, what="target")
+        assert known_models.shape_named(session, f"hf:{ONLY}/{hostile}", what="target")
+        with pytest.raises(UsageError, match=r"a part of a set: Q/big-Q4_K_M-00001-of-00002"):
+            known_models.shape_named(session, f"hf:{ONLY}/{PART.format(2)}", what="target")
+    assert {each for each, model in offered.items() if model.shape} == {
+        name,
+        f"hf:{ONLY}/{drafter}",
+    }
+    assert "signs that nobody sees" in offered[f"hf:{ONLY}/{hostile}"].fault
     assert shape.tensors.total == files.qwen36().size_bytes + rest.size_bytes
     app = create_app(known.database, Settings(home=tmp_path / "var"))
     asked = {"target": name, "drafter": f"hf:{ONLY}/{drafter}", "gpu": "80GiB"}
@@ -100,12 +107,86 @@ def test_files_of_the_hub_can_be_chosen_on_the_page(known: HubScene, tmp_path: P
     assert "the file&#39;s size was read: the most" in page
     tight = ask(app, f"/api/v1/fit?{urlencode({**asked, 'gpu': '8GiB'})}").json()
     assert tight["verdict"] == "does not fit"
-    assert [each["present"] for each in ask(app, "/api/v1/models").json()["models"]] == [False] * 2
+    assert [each["present"] for each in ask(app, "/api/v1/models").json()["models"]] == [False] * 3
     known.later(minutes=10)
     known.hub.push(ONLY, {drafter: b"no model"})
     known.look()
     with reading(known.database) as session:
-        assert [each.name for each in memories.known_models(session)] == [name]
+        found = {each.name: each for each in known_models.known_models(session)}
+    assert found[name].shape is not None
+    assert "instead of b'GGUF'" in found[f"hf:{ONLY}/{drafter}"].fault
+
+
+def test_a_file_of_the_hub_has_the_names_that_people_give_it(known: HubScene) -> None:
+    """With and without its prefix, after a colon, by its quantisation, in any case of the owner."""
+    known.hub.push(ONLY, {"a b%20c#?-Q4_K_M.gguf": files.small(), "x-Q8_0.gguf": files.qwen36()})
+    known.look()
+    with reading(known.database) as session:
+        for name in (
+            f"hf:{ONLY}/x-Q8_0.gguf",
+            f"{ONLY}/x-Q8_0.gguf",
+            f"{ONLY}:x-Q8_0.gguf",
+            f"{ONLY}:q8_0",
+            f"hf:{ONLY.upper()}/x-Q8_0.gguf",
+        ):
+            assert known_models.shape_named(session, name, what="target").architecture == "qwen35"
+        odd = known_models.model_named(session, f"hf:{ONLY}/a b%20c#?-Q4_K_M.gguf")
+        assert odd is not None
+        assert odd.shape is not None
+    known.later(minutes=10)
+    known.hub.push(ONLY, {"y-Q8_0.gguf": files.small(), "x-Q8_0.gguf": files.qwen36()})
+    known.look()
+    with reading(known.database) as session, pytest.raises(UsageError, match="means 2 files"):
+        known_models.shape_named(session, f"{ONLY}:Q8_0", what="target")
+
+
+def test_a_file_that_gives_no_shape_says_why(known: HubScene, tmp_path: Path) -> None:
+    """In the API by `fault`, where it is asked for by name in the sentence."""
+    bad = {"general.architecture": "llama", "llama.block_count": 2**40}
+    half = "h-Q4_K_M-00001-of-00002.gguf"
+    many = "m-Q4_K_M-00001-of-99999.gguf"
+    known.hub.push(
+        ONLY,
+        {"page-Q4_K_M.gguf": b"<!doctype html>", "deep-Q4_K_M.gguf": files.build(bad),
+         half: files.small(), many: files.small("qwen2")},
+    )  # fmt: skip
+    known.look()
+    app = create_app(known.database, Settings(home=tmp_path / "var"))
+    found = {each["name"]: each for each in ask(app, "/api/v1/models").json()["models"]}
+    said = {
+        "page-Q4_K_M.gguf": "an HTML page",
+        "deep-Q4_K_M.gguf": "llama.block_count",
+        half: "of its set of 2 files 1 lie there",
+        many: "a set of more than 512 files",
+    }
+    for path, words in said.items():
+        model = found[f"hf:{ONLY}/{path}"]
+        assert not model["can_be_judged"]
+        assert words in model["fault"]
+        asked = urlencode({"target": f"hf:{ONLY}/{path}", "gpu": "24GiB"})
+        answer = ask(app, f"/api/v1/fit?{asked}")
+        assert answer.status_code == 422
+        assert words in answer.json()["detail"]
+
+
+def test_the_same_bytes_are_one_file_with_all_its_names(known: HubScene, tmp_path: Path) -> None:
+    """Ours and the hub's, in two repositories; a header read there serves the name of ours."""
+    file = files.qwen36()
+    known.hub.push(ONLY, {"x-Q8_0.gguf": file})
+    known.hub.add("spiritbuun/y-GGUF", {"other-Q8_0.gguf": file})
+    known.later(minutes=10)
+    known.look()
+    with writing(known.database) as session:
+        found = session.exec(select(HubFileRow.sha256).where(HubFileRow.role == "target"))
+        [sha256] = set(found)
+        Rows(session).model_file(name="mine", sha256=sha256, stored_in=None)
+    app = create_app(known.database, Settings(home=tmp_path / "var"))
+    [model] = ask(app, "/api/v1/models").json()["models"]
+    assert model["name"] == "mine"
+    assert model["also"] == [f"hf:{ONLY}/x-Q8_0.gguf", "hf:spiritbuun/y-GGUF/other-Q8_0.gguf"]
+    assert (model["can_be_judged"], model["fault"]) == (True, "")
+    asked = urlencode({"target": "mine", "gpu": "80GiB"})
+    assert ask(app, f"/api/v1/fit?{asked}").json()["verdict"] == "fits"
 
 
 def test_shapes_of_no_real_model_hold_nobody_up(known: HubScene) -> None:
@@ -118,13 +199,17 @@ def test_shapes_of_no_real_model_hold_nobody_up(known: HubScene) -> None:
     )
     known.look()
     with reading(known.database) as session:
-        assert [each.name for each in memories.known_models(session)] == [
+        found = {each.name: each for each in known_models.known_models(session)}
+        assert [name for name, each in found.items() if each.shape] == [
             f"hf:{ONLY}/small-Q4_K_M.gguf"
         ]
+        assert "judged where it is named" in found[f"hf:{ONLY}/deep-Q4_K_M.gguf"].fault
         with pytest.raises(UsageError) as caught:
-            memories.shape_named(session, f"hf:{ONLY}/deep-Q4_K_S.gguf", what="target")
+            known_models.shape_named(session, f"hf:{ONLY}/deep-Q4_K_S.gguf", what="target")
         assert "deep-Q4_K_M.gguf" in caught.value.advice
-        assert len(memories.shape_named(session, f"hf:{ONLY}/deep-Q4_K_M.gguf", what="t").layers)
+        assert len(
+            known_models.shape_named(session, f"hf:{ONLY}/deep-Q4_K_M.gguf", what="t").layers
+        )
 
 
 def test_how_the_hub_fares_is_told_beside_the_other_sources(known: HubScene) -> None:

@@ -7,11 +7,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from support.one_file import FILE, WEIGHTS, Bring, left
 from support.weights_hub import COMMIT, REPO, Handler, WeightsHub, status
 
+from jobs import hub as hubs
 from jobs.errors import JobFailure, Later, Transient, UsageError
+from jobs.hub import Hub
 from jobs.model import Blame
 
 
@@ -189,6 +192,29 @@ def test_a_redirect_to_nowhere_ends(hub: WeightsHub, fetch: Bring, location: str
     hub.faults["resolve"] = [status(302, Location=location)] * 50
     with pytest.raises(Transient):
         fetch()
+
+
+@pytest.mark.parametrize("there", ["https://127.0.0.1/x", "https://10.0.0.7/x", "https://0x7f.1/x"])
+def test_a_public_hub_does_not_lead_into_our_networks(there: str) -> None:
+    """The place is never asked; a hub of ours may send to another place of ours."""
+    seen = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request.url.host)
+        return httpx.Response(302, headers={"Location": there})
+
+    with httpx.Client(transport=httpx.MockTransport(answer)) as http:
+        public = Hub("https://8.8.8.8")
+        with (
+            pytest.raises(Transient, match="into a private network"),
+            hubs.asked(http, public, public.url("x")),
+        ):
+            pass
+        assert seen == ["8.8.8.8"]
+        ours = Hub("https://10.0.0.1")
+        with pytest.raises(Transient, match="in a circle"), hubs.asked(http, ours, ours.url("x")):
+            pass
+    assert "10.0.0.1" in seen
 
 
 def sized(said: str) -> bytes:
