@@ -114,13 +114,19 @@ def settle_baselines(
     """Baselines of superseded benches go too, but for those that serve the new ones.
 
     `served` says by identity which waiting baseline which of the `queued` benches is compared with.
+    One that is asked for itself, because its head is back, is no baseline any more.
     """
+    asked = {job.id for job in queued.values() if job is not None}
     numbers = {job.id for job in ended}
     told_by = {job.event_id for job in ended if job.event_id is not None}
     if not told_by:
         return
     for row in waiting(session, col(JobRow.event_id).in_(told_by)):
         if row.cause.get("baseline_of") not in numbers:
+            continue
+        if row.id in asked:
+            row.cause = {name: row.cause[name] for name in row.cause if name != "baseline_of"}
+            session.add(row)
             continue
         heir = queued.get(served.get(row.identity, "")) if row.kind == Kind.BENCH else None
         if row.kind == Kind.BUILD:

@@ -348,3 +348,29 @@ def test_a_migrated_row_knows_its_revision_and_event(database):
     with Session(database) as session:
         job = Rows(session).job(payload={"revision_id": 7}, cause={"event_id": 3})
         assert (job.revision_id, job.event_id) == (7, 3)
+
+
+def test_a_baseline_whose_head_is_back_is_measured_as_the_head(fork, database):
+    """The bench that waited as a baseline is asked for itself, and no longer ends with another."""
+    before = {"facts": {"before": "f" * 40, "forced": False}}
+    fork.push(**before)
+    plan_round(database)
+    with db.writing(database) as session:
+        old = session.exec(select(RevisionRow).where(RevisionRow.commit == "f" * 40)).one()
+        session.add(
+            EventRow(
+                key="back",
+                kind="fork_pushed",
+                engine_id=fork.engine_id,
+                revision_id=old.id,
+                title="back",
+                payload={"replaces": fork.heads[-1]},
+                seen_at=NOON + timedelta(hours=1),
+            )
+        )
+    plan_round(database)
+    assert fork.jobs() == both("master@fffffffff")
+    with db.reading(database) as session:
+        live = [job for job in session.exec(select(JobRow)) if job.state in work.LIVE]
+    assert {job.lane for job in live} == {Lane.FRESH}
+    assert not [job for job in live if "baseline_of" in job.cause]
