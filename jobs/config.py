@@ -54,8 +54,13 @@ class Settings(BaseSettings):
     rig: str = Field(
         "cpu", pattern=rf"^{RIG_NAME.pattern}$", description="name of this machine's rig"
     )
-    sandbox: Literal["auto", "bubblewrap", "none"] = Field(
-        "auto", description="auto, bubblewrap, or none (packages only)"
+    sandbox: Literal["auto", "bubblewrap", "docker", "none"] = Field(
+        "auto", description="auto, bubblewrap, docker, or none (packages only)"
+    )
+    docker_host: str = Field(
+        "",
+        pattern=r"^(unix:///[A-Za-z0-9/._-]+)?$",
+        description="unix socket of the container engine; empty means the usual one",
     )
     heartbeat_seconds: float = Field(
         15.0, gt=0, description="how often a running job says it lives"
@@ -86,6 +91,12 @@ class Settings(BaseSettings):
     )
     weights_budget_bytes: int = Field(
         0, ge=0, description="disk the weights may take; 0 means all but what must stay free"
+    )
+    compiler_cache_bytes: int = Field(
+        10_000_000_000, ge=0, description="disk the compiler's cache may take; 0 means no cache"
+    )
+    compiler_cache_base: str = Field(
+        "", description="engine whose builds all others may reuse; empty: none is trusted so far"
     )
     drain_seconds: float = Field(20.0, gt=0, description="how long a stop waits before it kills")
     min_free_bytes: int = Field(2_000_000_000, ge=0, description="disk that must stay free")
@@ -215,6 +226,10 @@ class Settings(BaseSettings):
         return self.root / "hub"
 
     @property
+    def compiler_cache(self) -> Path:
+        return self.root / "compiler-cache"
+
+    @property
     def scratch(self) -> Path:
         return self.root / "tmp"
 
@@ -240,6 +255,7 @@ class Settings(BaseSettings):
             self.logs,
             self.mirrors,
             self.hub_home,
+            self.compiler_cache,
             self.scratch,
             self.locks,
         ):

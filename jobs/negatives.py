@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -27,7 +27,18 @@ DRAFTER = "drafter"
 """The kind of move that brings a file to try with."""
 
 HINT = "answer"
-"""The kind of move that alone makes no retest."""
+DOUBT = "doubt"
+HINTS = frozenset({HINT, DOUBT})
+"""The kinds of move that alone make no retest."""
+
+MACHINE = frozenset({"driver", "memory", "fingerprint", "sandbox", "flags"})
+"""The kinds that a sweep reads off the rig and the watch list: true while it still reads them."""
+
+AT_MOST_DAILY = MACHINE | {"issue", "expired"}
+"""Only a revision, a drafter and a person ask more often than once in `BETWEEN`."""
+
+BETWEEN = timedelta(hours=24)
+"""A machine that wavers may not spend its day on one question."""
 
 OVERTURNED = "negative_overturned"
 """The kind of event that tells of it."""
@@ -40,6 +51,7 @@ class NegativeState(StrEnum):
     FOLLOWED = "followed"
     OVERTURNED = "overturned"
     FORGOTTEN = "forgotten"
+    DOUBTED = "doubted"
 
 
 _OURS = frozenset(
@@ -56,7 +68,7 @@ _OURS = frozenset(
 )
 """Classes that tell of our stores and settings, whoever is blamed; not of the stack."""
 
-_TELLING = frozenset(
+TELLING = frozenset(
     {
         Validity.UNSTABLE,
         Validity.SPEC_INACTIVE,
@@ -84,7 +96,12 @@ def failed_as_negative(kind: Kind, state: State, blame: Blame | None, failure_cl
 
 def measured_as_negative(validity: Validity) -> bool:
     """Whether a result of that validity says that the stack does not work."""
-    return validity in _TELLING
+    return validity in TELLING
+
+
+def measures_enough(then: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
+    """Whether a success was asked with at least the boots and runs of what it contradicts."""
+    return all(int(found.get(name) or 0) >= int(then.get(name) or 0) for name in ("boots", "runs"))
 
 
 def is_about_memory(failure_class: str) -> bool:
@@ -242,6 +259,22 @@ def issue_answered(title: str, event_id: int) -> Move:
     return Move(f"event:{event_id}", HINT, title)
 
 
+def measured_less(job_id: int, then: Mapping[str, Any], found: Mapping[str, Any]) -> Move:
+    """It worked once, measured with less than it takes to say so."""
+    said = [
+        f"{counted(int(each.get('boots') or 0), 'boot')} of "
+        f"{counted(int(each.get('runs') or 0), 'run')}"
+        for each in (found, then)
+    ]
+    says = f"job {job_id} worked in {said[0]}: it takes {said[1]}"
+    return Move(f"job:{job_id}", HINT, says)
+
+
+def success_doubted(job_id: int, why: str) -> Move:
+    """What overturned it can no longer be believed."""
+    return Move(f"{DOUBT}:{job_id}", DOUBT, f"job {job_id}, which worked, is doubted: {why}")
+
+
 def doubted(says: str) -> Move:
     """The pre-flight says that it fits."""
     return Move("pre-flight", "pre-flight", f"the pre-flight disagrees: {says}")
@@ -252,21 +285,27 @@ def asked_by_hand(now: datetime) -> Move:
     return Move(f"hand:{now.isoformat()}", "hand", "asked for by hand")
 
 
-def changed(then: Grounds, now: Grounds) -> Iterator[Move]:
-    """What is different on the rig and in the watch list; what was not known did not move."""
-    if then.driver and now.driver and then.driver != now.driver:
+def changed(then: Grounds, now: Grounds, *, failed: Sequence[Grounds] = ()) -> Iterator[Move]:
+    """What is different on the rig and in the watch list; what was not known did not move.
+
+    What stood in an earlier answer of the question, one of `failed`, is no news.
+    """
+    known = (then, *failed)
+    if then.driver and now.driver and now.driver not in {each.driver for each in known}:
         says = f"the driver went from {then.driver} to {now.driver}"
         yield Move(f"driver:{now.driver}", "driver", says)
-    if then.vram_bytes and now.vram_bytes and now.vram_bytes > then.vram_bytes:
+    largest = max(each.vram_bytes or 0 for each in known)
+    if then.vram_bytes and now.vram_bytes and now.vram_bytes > largest:
         says = f"{_gib(now.vram_bytes)} of memory, it was {_gib(then.vram_bytes)}"
         yield Move(f"memory:{now.vram_bytes}", "memory", says)
-    if then.fingerprint and now.fingerprint and then.fingerprint != now.fingerprint:
+    rigs = {each.fingerprint for each in known}
+    if then.fingerprint and now.fingerprint and now.fingerprint not in rigs:
         says = f"the rig is another: {now.fingerprint[:9]}, it was {then.fingerprint[:9]}"
         yield Move(f"fingerprint:{now.fingerprint}", "fingerprint", says)
-    if then.sandbox and now.sandbox and then.sandbox != now.sandbox:
+    if then.sandbox and now.sandbox and now.sandbox not in {each.sandbox for each in known}:
         says = f"the sandbox is {now.sandbox}, it was {then.sandbox}"
         yield Move(f"sandbox:{now.sandbox}", "sandbox", says)
-    if (then.flags, dict(then.env)) != (now.flags, dict(now.env)):
+    if all((each.flags, dict(each.env)) != (now.flags, dict(now.env)) for each in known):
         key = digest(list(now.flags), dict(now.env))[:16]
         yield Move(f"flags:{key}", "flags", f"the watch list asks for other flags: {_said(now)}")
 

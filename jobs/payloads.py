@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
+LEAST_CONTEXT, MOST_CONTEXT = 256, 2_097_152
+"""Tokens that a bench may allocate; more is a slip of the hand."""
+
 
 class _Payload(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -39,7 +42,7 @@ class BenchPayload(_Payload):
     scenario: str
     rig: str
     stack: str
-    context_tokens: int = Field(default=2048, ge=256, le=2_097_152)
+    context_tokens: int = Field(default=2048, ge=LEAST_CONTEXT, le=MOST_CONTEXT)
     runs: int = Field(default=5, ge=1, le=1000)
     boots: int = Field(default=3, ge=1, le=100)
     intent: dict[str, str | int] = Field(default_factory=dict)

@@ -6,7 +6,7 @@ import structlog
 
 from jobs.db import database_now, writing
 from jobs.station import Station
-from jobs.store import retests, upkeep, usage
+from jobs.store import doubts, retests, upkeep, usage
 
 MOST_BATCHES = 20
 """So that one sweep leaves time for the next."""
@@ -28,9 +28,10 @@ def keep_line(station: Station) -> None:
 
 
 def keep_negatives(station: Station) -> None:
-    """Ask again what expired, or whose rig, flags or engine moved."""
+    """Take back what doubtful results said; ask again what expired or whose grounds moved."""
     with writing(station.database) as session:
-        hours = station.settings.budget_hours_per_day
-        jobs = retests.look(session, database_now(session), budget_hours=hours)
+        now, hours = database_now(session), station.settings.budget_hours_per_day
+        doubts.settle(session, now)
+        jobs = retests.look(session, now, budget_hours=hours)
     if jobs:
         log.info("tried again what did not work", jobs=[job.id for job in jobs])

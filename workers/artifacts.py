@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from jobs.errors import NO_ROOM, JobFailure, UsageError, disk_full
+from jobs.errors import NO_ROOM, JobFailure, Permanent, UsageError, disk_full
 from jobs.model import Blame
 from jobs.trees import entries, escaping_links, make_readable, remove
 
@@ -49,8 +49,11 @@ def store(tree: Path, root: Path) -> str:
     """
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
     sweep(root)
-    make_readable(tree)
-    tree_digest(tree)
+    try:
+        make_readable(tree)
+        tree_digest(tree)
+    except Permanent as fault:
+        raise _refused(fault.detail) from fault
     with _incoming(root) as incoming, disk_full_is_infrastructure():
         arrived = incoming / "tree"
         shutil.move(tree, arrived)

@@ -24,6 +24,7 @@ from workers import autopsy
 from workers.answers import Patience
 from workers.client import EngineClient
 from workers.gpu import CardWatch
+from workers.loaded import prove_libraries
 from workers.one_run import At, Started, meant, one_run, schedule
 from workers.plan import Place, Plan
 from workers.readiness import Server, prove_listener, wait_ready
@@ -87,7 +88,7 @@ def run_boot(
             limits=place.limits,
             marker=place.marker,
         )
-        usage = Usage(running.pid)
+        usage = Usage(running.first)
         watch = CardWatch(place.card, usage.pids) if place.card else None
         client = EngineClient(folder / SOCKET_NAME)
         server = Server(running, client, usage, alias, offset)
@@ -98,6 +99,7 @@ def run_boot(
                 watch.start()
             wait_ready(server, place, plan.engine, control=control, patience=patience)
             load_seconds = time.monotonic() - clock
+            prove_libraries(running, plan, place)
             boot = Boot(
                 number=number,
                 load_seconds=load_seconds,

@@ -12,9 +12,18 @@ from pathlib import Path
 
 from jobs.errors import JobFailure
 from jobs.model import Blame, Step
-from workers.limited import limited, mortal
+from workers.limited import enforced_here, group_for, limited, mortal
+from workers.processes import MARKER_NAME
 from workers.running import Running, unique_marker
-from workers.sandbox import STEP_PATH, Limits, Mount, step_environment, working_folder
+from workers.sandbox import (
+    STEP_PATH,
+    Enforced,
+    Limits,
+    Mount,
+    step_environment,
+    working_folder,
+)
+from workers.tree import HostTree
 
 NOBODY = 65534
 CAGE_HOME = "/tmp"  # noqa: S108 - a fresh folder in memory, in each cage its own
@@ -46,6 +55,12 @@ class Bubblewrap:
     def path(self, mount: Mount) -> str:
         return mount.inside
 
+    def showing(self, devices: Sequence[str]) -> Bubblewrap:
+        return Bubblewrap(devices)
+
+    def enforced(self) -> Enforced:
+        return enforced_here()
+
     def start(
         self, step: Step, mounts: Sequence[Mount], *, log: Path, limits: Limits, marker: str
     ) -> Running:
@@ -64,18 +79,19 @@ class Bubblewrap:
             *("--chdir", working_folder(step, mounts, self.path)),
         ]
         # Read from a file, not the command line: the cage's first process shows its arguments.
-        with _words(options) as words:
+        with _words(options) as words, group_for(limits) as group:
+            argv = [
+                *(self._program, "--args", str(words), "--"),
+                *limited(step.argv, limits, caged=True, group=group),
+            ]
             return Running(
-                [
-                    *mortal([self._program, "--args", str(words), "--"]),
-                    *limited(step.argv, limits, caged=True),
-                ],
-                env={"PATH": STEP_PATH, "FORKSCOUT_JOB": marker},
+                mortal(group.entered_by(argv) if group else argv),
+                env={"PATH": STEP_PATH, MARKER_NAME: marker},
                 cwd="/",
                 log=log,
                 output_bytes=limits.output_bytes,
-                marker=marker,
                 caged=True,
+                tree=lambda pid: HostTree(pid, marker, group),
                 pass_fds=[words],
             )
 

@@ -6,10 +6,9 @@ import hashlib
 import re
 import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -21,15 +20,17 @@ from jobs.control import Control
 from jobs.db import reading
 from jobs.dialect.options import Option
 from jobs.engines.base import BuildPlaces, unsupported
-from jobs.model import BuildTarget, Step
+from jobs.model import BuildTarget, Step, Trust
 from jobs.payloads import BuildPayload
 from jobs.station import Record, Station
 from jobs.store import results
 from jobs.store.leases import Lease
 from jobs.tables import BuildRow
-from workers import artifacts
+from jobs.trees import scratch
+from workers import artifacts, programs
 from workers.build_causes import DESCRIBE, explained, of_source
 from workers.card_code import archs_of
+from workers.compiler_cache import Layer, counts, open_layer, trim
 from workers.errands import ARTIFACT_PLACE, Errand, Subject, read_subject
 from workers.flags import ask_help, flags_in
 from workers.host import machine_facts, tool_version
@@ -46,7 +47,7 @@ MEMORY_PER_COMPILER = 3 * 2**30
 """What one compiler of an LLM engine's templates may need; more jobs get the build killed."""
 
 COUNTED = re.compile(r"^\[\s*(\d+)(?:/(\d+)|%)\]")
-TOOLS = ("cmake", "ninja", "c++", "git", "nvcc")
+TOOLS = ("cmake", "ninja", "c++", "git", "nvcc", "ccache")
 
 
 @dataclass(frozen=True)
@@ -57,11 +58,14 @@ class _Workshop:
     work: Mount
     output: Mount
     sandbox: Sandbox
+    cache: Layer
 
     @property
     def mounts(self) -> tuple[Mount, ...]:
         own = Path(sys.prefix)
-        return (self.source, self.work, self.output, Mount(own, str(own)), *python_mounts())
+        own_mount = Mount(own, str(own))
+        places = (self.source, self.work, self.output, own_mount)
+        return (*places, *self.cache.mounts, *python_mounts())
 
     def places(self) -> BuildPlaces:
         path = self.sandbox.path
@@ -89,7 +93,8 @@ def build(station: Station, held: Lease, control: Control) -> Record:
     store = station.settings.artifacts
     with reading(station.database) as session:
         known = results.build_with_identity(session, wanted.build_identity)
-    if known is not None and artifacts.find(store, known.artifact):
+        foreign = known is not None and not results.may_use(session, known, wanted.revision_id)
+    if known is not None and not foreign and artifacts.find(store, known.artifact):
         if not known.lost or artifacts.is_whole(store, known.artifact):
             return partial(_say_found, known.identity)
         artifacts.discard(store, known.artifact)
@@ -106,9 +111,8 @@ def build(station: Station, held: Lease, control: Control) -> Record:
     started = time.monotonic()
     with (
         artifacts.disk_full_is_infrastructure(),
-        tempfile.TemporaryDirectory(prefix="build-", dir=station.settings.scratch) as name,
+        scratch("build-", station.settings.scratch) as folder,
     ):
-        folder = Path(name)
         with of_source(subject.family):
             bring_source(errand, subject, target, folder / "source")
         identity = source_identity(subject, target, folder / "source")
@@ -135,6 +139,8 @@ def build(station: Station, held: Lease, control: Control) -> Record:
     )
 
     def record(session: Session) -> str:
+        if foreign:
+            results.lose_build(session, wanted.build_identity)
         results.record_build(session, row, made.options)
         return (
             f"artifact {made.artifact[:12]}, {made.size_bytes / 1e6:.1f} MB "
@@ -162,15 +168,38 @@ def _make(
 ) -> _Made:
     for name in ("work", "output"):
         (folder / name).mkdir()
+    work = Mount(folder / "work", "/build/work", writable=True)
+    settings = errand.station.settings
+    cache_bytes = settings.compiler_cache_bytes
+    with reading(errand.station.database) as session:
+        shared = results.is_shared(session, subject.engine_row.id or 0, subject.revision.commit)
+    cache = open_layer(
+        settings.compiler_cache,
+        sandbox,
+        engine=subject.revision.engine,
+        source=subject.revision.source,
+        trust=Trust(subject.engine_row.trust),
+        work=work,
+        size_bytes=0 if shared or not subject.family.FOREIGN_SOURCE else cache_bytes,
+        writes_base=subject.revision.engine == settings.compiler_cache_base,
+    )
     shop = _Workshop(
         source=Mount(folder / "source", "/build/source"),
-        work=Mount(folder / "work", "/build/work", writable=True),
+        work=work,
         output=Mount(folder / "output", "/build/output", writable=True),
         sandbox=sandbox,
+        cache=cache,
     )
     steps = subject.family.build(subject.revision, target, shop.places())
-    for step in steps:
-        _run(errand, subject, shop, step)
+    try:
+        for step in steps:
+            _run(errand, subject, shop, replace(step, env={**cache.env, **step.env}))
+    finally:
+        if cache.key:
+            trim(settings.compiler_cache, settings.compiler_cache_bytes, keep=cache.key)
+    compiled = counts(folder / "work") if cache.key else None
+    if subject.family.FOREIGN_SOURCE:
+        programs.check(folder / "output")
     errand.control.report("store")
     digest = artifacts.store(folder / "output", errand.station.settings.artifacts)
     tree = cast(Path, artifacts.find(errand.station.settings.artifacts, digest))
@@ -184,6 +213,8 @@ def _make(
         "steps": [list(step.argv) for step in steps],
         "sandbox": sandbox.name,
         "tools": _tool_versions(),
+        "cache": compiled.stored() if compiled else None,
+        "private": bool(cache.key),
         "machine": {k: v for k, v in machine_facts().items() if k != "load_average"},
         "cuda_archs": str(archs_of(tree)),
         "help": said,

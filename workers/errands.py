@@ -26,8 +26,7 @@ from jobs.store import hub as hub_rows
 from jobs.store.leases import Lease
 from jobs.store.origins import Origin
 from jobs.tables import EngineRow, ModelFileRow, RevisionRow
-from workers.bubblewrap import Bubblewrap
-from workers.proof import choose, prove
+from workers.cages import Cage, candidates, choose, find_cage
 from workers.sandbox import Sandbox
 from workers.weight_bringing import bring, store_of
 
@@ -35,9 +34,9 @@ ARTIFACT_PLACE = "/artifact"
 
 
 @lru_cache(maxsize=1)
-def cage_faults() -> tuple[str, ...]:
-    """What leaks out of this process's cage; asked once, empty means it is proven."""
-    return tuple(prove(Bubblewrap()))
+def cage_here(setting: str, docker_host: str) -> Cage:
+    """This process's cage with what leaks out of it; proven once."""
+    return find_cage(candidates(setting, docker_host))
 
 
 @dataclass(frozen=True)
@@ -68,8 +67,9 @@ class Errand:
         trust = Trust(engine.trust)
         if trust is Trust.PACKAGE and family(engine.family).FOREIGN_SOURCE:
             trust = Trust.AUTO
-        setting = self.station.settings.sandbox
-        return choose(setting, trust, cage_faults=cage_faults(), devices=devices)
+        settings = self.station.settings
+        cage = cage_here(settings.sandbox, settings.docker_host)
+        return choose(settings.sandbox, trust, cage=cage, devices=devices)
 
     def check_approval(self, revision_id: int) -> None:
         """Raise where a person has to let this code in first: the word may have ended meanwhile."""

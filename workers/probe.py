@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-HARMLESS_NAMES = {"PATH", "HOME", "LANG", "LC_CTYPE", "PWD", "FORKSCOUT_JOB"}
+HARMLESS_NAMES = {"PATH", "HOME", "LANG", "LC_CTYPE", "PWD", "FORKSCOUT_JOB", "HOSTNAME"}
 NAMESPACES = ("net", "pid", "mnt", "user", "ipc", "uts")
 CONNECT_SECONDS = 1.0
 END = "probe: end"
@@ -32,8 +32,18 @@ def leaks(aim: dict[str, object]) -> Iterator[str]:
 
 def _namespaces(outside: dict[str, str]) -> Iterator[str]:
     for name in NAMESPACES:
+        if name == "user" and _is_powerless():
+            continue
         if str(Path(f"/proc/self/ns/{name}").readlink()) == outside[name]:
             yield f"the {name} namespace is the machine's own"
+
+
+def _is_powerless() -> bool:
+    """Whether this is a plain user of the machine who can never become another."""
+    status = Path("/proc/self/status").read_text()
+    given = ("Prm", "Eff", "Bnd", "Amb")
+    bare = all(f"Cap{kind}:\t{0:016x}" in status for kind in given)
+    return bare and os.getuid() != 0 and "NoNewPrivs:\t1" in status
 
 
 def _network(tcp_port: int, abstract: str, unix: str) -> Iterator[str]:

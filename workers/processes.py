@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import psutil
@@ -51,21 +52,34 @@ def owns(root: int, marker: str, pid: int) -> bool:
         return False
 
 
-def kill_tree(root: int, marker: str) -> None:
-    """End everything `members` finds, until a scan finds nothing. `root` must not be reaped yet."""
-    _kill_all(lambda: members(root, marker))
+def living(pids: Iterable[int]) -> list[psutil.Process]:
+    """Those of these processes that live."""
+    found = []
+    for pid in pids:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found.append(psutil.Process(pid))
+    return [p for p in found if _alive(p)]
+
+
+def below(root: int) -> list[psutil.Process]:
+    """This process and all its descendants that live."""
+    try:
+        process = psutil.Process(root)
+        return [p for p in (process, *process.children(recursive=True)) if _alive(p)]
+    except psutil.NoSuchProcess:
+        return []
 
 
 def kill_marked(marker: str) -> int:
     """End leftovers of one job by its marker; says how many processes there were."""
-    return _kill_all(lambda: _living(lambda pid: _is_or_below(marker_of(pid), marker)))
+    return end_all(lambda: _living(lambda pid: _is_or_below(marker_of(pid), marker)))
 
 
 def sweep_marker(prefix: str) -> int:
     """End leftovers of every job whose marker starts so; says how many processes there were."""
     if not prefix:
         raise ValueError("an empty prefix would end the jobs of every installation")
-    return _kill_all(lambda: _living(lambda pid: (marker_of(pid) or "").startswith(prefix)))
+    return end_all(lambda: _living(lambda pid: (marker_of(pid) or "").startswith(prefix)))
 
 
 def _is_or_below(found: str | None, marker: str) -> bool:
@@ -103,7 +117,8 @@ def _alive(process: psutil.Process) -> bool:
         return False
 
 
-def _kill_all(scan: Callable[[], list[psutil.Process]]) -> int:
+def end_all(scan: Callable[[], list[psutil.Process]]) -> int:
+    """Kill what `scan` finds until it finds nothing; says how many processes there were."""
     ended: set[int] = set()
     deadline = time.monotonic() + KILL_SECONDS
     while alive := scan():

@@ -1,4 +1,4 @@
-"""Proves that a sandbox holds and chooses one by that proof; without proof no foreign code runs."""
+"""Proves that a sandbox holds and that its limits are enforced; it chooses none."""
 
 from __future__ import annotations
 
@@ -8,21 +8,17 @@ import secrets
 import socket
 import sys
 import tempfile
-from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 from jobs.control import Control
-from jobs.errors import JobFailure, UsageError
-from jobs.model import Blame, Step, Trust
+from jobs.errors import JobFailure
+from jobs.model import Step
 from workers import probe
-from workers.bubblewrap import INSTALL, Bubblewrap
 from workers.sandbox import Limits, Mount, Sandbox
 from workers.steps import run_step
-from workers.uncaged import Uncaged
 
 PROOF_SECONDS = 30.0
-SETTINGS = ("auto", "bubblewrap", "none")
 
 
 def python_mounts() -> tuple[Mount, ...]:
@@ -42,48 +38,9 @@ def prove(sandbox: Sandbox) -> list[str]:
     """What leaks out of this sandbox, in words; empty means it is proven. Ask once a process."""
     with tempfile.TemporaryDirectory(prefix="forkscout-proof-") as folder:
         try:
-            return _probe(sandbox, Path(folder))
+            return [*_probe(sandbox, Path(folder)), *sandbox.enforced().faults]
         except JobFailure as failure:
             return [_reason(failure, Path(folder) / "log")]
-
-
-def choose(
-    setting: str, trust: Trust, *, cage_faults: Sequence[str], devices: Sequence[str] = ()
-) -> Sandbox:
-    """The sandbox for code of this trust; `cage_faults` is what `prove(Bubblewrap())` said.
-
-    `devices` are those of the card that the code may use.
-    """
-    if setting not in SETTINGS:
-        raise UsageError(
-            f"FORKSCOUT_SANDBOX is {setting!r}", advice=f"Use one of {', '.join(SETTINGS)}."
-        )
-    if trust is Trust.NEVER:
-        raise JobFailure(
-            "this engine is not trusted to run at all",
-            failure_class="not_trusted",
-            blame=Blame.CONFIGURATION,
-            advice="Change its trust in the watch list to approve, if you mean to run it.",
-        )
-    if setting == "none" and trust is not Trust.PACKAGE:
-        raise _no_sandbox(
-            "FORKSCOUT_SANDBOX is none, and a fork's source runs in a cage only",
-            advice=f"Set FORKSCOUT_SANDBOX=auto. {INSTALL}",
-        )
-    if setting != "none" and not cage_faults:
-        return Bubblewrap(devices)
-    if setting != "bubblewrap" and trust is Trust.PACKAGE:
-        return Uncaged()
-    raise _no_sandbox("; ".join(cage_faults), advice=f"{INSTALL}. Then start the worker again.")
-
-
-def _no_sandbox(detail: str, *, advice: str) -> JobFailure:
-    return JobFailure(
-        f"no sandbox holds here: {detail}",
-        failure_class="no_sandbox",
-        blame=Blame.ENVIRONMENT,
-        advice=advice,
-    )
 
 
 def _probe(sandbox: Sandbox, folder: Path) -> list[str]:

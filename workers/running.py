@@ -8,7 +8,7 @@ import subprocess
 import threading
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -16,7 +16,7 @@ import psutil
 
 from jobs.errors import NO_ROOM, JobFailure, disk_full
 from jobs.model import Blame
-from workers import processes
+from workers.tree import Tree
 
 CHUNK_BYTES = 65536
 DRAIN_SECONDS = 5.0
@@ -39,14 +39,13 @@ class Running:
         cwd: str,
         log: Path,
         output_bytes: int,
-        marker: str,
         caged: bool,
+        tree: Callable[[int], Tree],
         pass_fds: Sequence[int] = (),
     ) -> None:
         self.log = log
         self.started_at = time.monotonic()
         self.output_at = self.started_at
-        self._marker = marker
         self._caged = caged
         self._output_bytes = output_bytes
         self._failure: JobFailure | None = None
@@ -75,6 +74,14 @@ class Running:
             ) from error
         finally:
             os.close(writer)
+        try:
+            self._tree = tree(self._process.pid)
+        except BaseException:
+            os.close(reader)
+            os.close(self._log_fd)
+            self._process.kill()
+            self._process.wait()
+            raise
         self._pump = threading.Thread(target=self._copy_output, args=(reader,), daemon=True)
         self._pump.start()
 
@@ -91,8 +98,13 @@ class Running:
 
     @property
     def pid(self) -> int:
-        """The first process of the tree."""
+        """The process we started ourselves."""
         return self._process.pid
+
+    @property
+    def first(self) -> int:
+        """The process that all of the step's own descend from."""
+        return self._tree.first
 
     @property
     def failure(self) -> JobFailure | None:
@@ -112,11 +124,19 @@ class Running:
 
     def owns(self, pid: int) -> bool:
         """Whether that process of our own pid namespace is in this tree."""
-        return processes.owns(self.pid, self._marker, pid)
+        return self._tree.owns(pid)
 
     def members(self) -> list[psutil.Process]:
         """Every living process of the tree."""
-        return processes.members(self.pid, self._marker)
+        return self._tree.members()
+
+    def struck(self, *, ended: bool = False) -> str | None:
+        """The bound that the kernel enforced: `memory`, `processes`, or None."""
+        return self._tree.struck(ended=ended)
+
+    def start_fault(self, code: int) -> JobFailure | None:
+        """Why the step never began, None where it did; ask before `stop`."""
+        return self._tree.start_fault(code)
 
     def stop(self, grace_seconds: float = 0.0) -> None:
         """TERM, then after the grace KILL to the whole tree; it is gone when this returns."""
@@ -125,14 +145,18 @@ class Running:
                 return
             if grace_seconds > 0 and self.poll() is None:
                 self._ask_to_end(grace_seconds)
-            processes.kill_tree(self.pid, self._marker)
+            self._tree.kill()
             self._process.wait()
+            self._tree.close()
         self._pump.join(DRAIN_SECONDS)
 
     def _ask_to_end(self, grace_seconds: float) -> None:
+        # The cage's outer process would take everything down at once, and the first one inside
+        # passes a signal on: whoever is dying of it would get it twice.
+        spared = {self.pid, self.first} if self._caged else set()
         for process in self.members():
-            if self._caged and process.pid == self.pid:
-                continue  # the cage's outer process would take everything down at once
+            if process.pid in spared:
+                continue
             with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
                 process.terminate()
         deadline = time.monotonic() + grace_seconds

@@ -41,17 +41,32 @@ class Mount:
 class Limits:
     """What one step may use. Memory and processes count over the whole tree, files one by one.
 
-    The tree is ended when the disk of a writable mount has less than `min_free_bytes` left.
+    Threads count as processes. `disk_bytes` and `disk_entries` are what the step may add to its
+    writable mounts; the tree is ended as well when less than `min_free_bytes` is left there.
     """
 
     memory_bytes: int | None = None
-    processes: int = 1024
+    processes: int = 4096
     file_bytes: int = 16 * 2**30
     output_bytes: int = 64 * 2**20
     tmp_bytes: int = 2 * 2**30
     open_files: int = 8192
     cpu_seconds: int | None = None
     min_free_bytes: int = 0
+    disk_bytes: int = 64 * 2**30
+    disk_entries: int = 2_000_000
+
+
+@dataclass(frozen=True)
+class Enforced:
+    """How memory and processes of a caged step are bounded, and what is missing for it.
+
+    With a fault no foreign code runs; a note is only said.
+    """
+
+    by: str
+    faults: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class Sandbox(Protocol):
@@ -65,6 +80,12 @@ class Sandbox(Protocol):
 
     def path(self, mount: Mount) -> str:
         """Where a started step finds this mount."""
+
+    def showing(self, devices: Sequence[str]) -> Sandbox:
+        """The same, which shows these devices of the host to its steps and no others."""
+
+    def enforced(self) -> Enforced:
+        """Which limits hold here, and by what."""
 
     def start(
         self, step: Step, mounts: Sequence[Mount], *, log: Path, limits: Limits, marker: str

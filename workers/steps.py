@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +13,7 @@ import psutil
 from jobs.control import Control
 from jobs.errors import JobFailure, disk_full
 from jobs.model import Blame, Step
+from workers.disk_use import DiskUse
 from workers.running import Running
 from workers.sandbox import Limits, Mount, Sandbox
 
@@ -67,7 +67,8 @@ def run_step(
     """Run `step` until it ends well; its whole tree is gone when this returns or raises.
 
     Raises `StepFailed` with class `exit`, `timeout`, `silent`, `memory_limit`, `process_limit`,
-    `file_limit` or `cpu_limit`, `JobFailure` with `output_limit` or `disk_full`, and `Stopped`.
+    `disk_limit`, `file_limit` or `cpu_limit`, `JobFailure` with `output_limit`, `disk_full` or
+    `start_failed`, and `Stopped`.
     `on_line` gets each line of output from this thread.
     """
     control.check()
@@ -75,7 +76,9 @@ def run_step(
     running = sandbox.start(step, mounts, log=log, limits=limits, marker=marker)
     writable = [mount.host for mount in mounts if mount.writable]
     try:
-        code = _watch(running, step, limits, control, writable, lines, on_line)
+        code = _watch(running, step, limits, control, DiskUse(writable), lines, on_line)
+        struck = _struck(running, limits, ended=True) if code else None
+        fault = running.start_fault(code)
     except BaseException:
         running.stop(GRACE_SECONDS)
         raise
@@ -83,6 +86,10 @@ def run_step(
     _pass_on(lines, on_line, last=True)
     if running.failure:
         raise running.failure
+    if fault:
+        raise fault
+    if struck:
+        raise struck.failure(step, log)
     if code != 0:
         raise _bad_exit(code, step, log)
 
@@ -92,7 +99,7 @@ def _watch(
     step: Step,
     limits: Limits,
     control: Control,
-    writable: Sequence[Path],
+    disk: DiskUse,
     lines: LogLines,
     on_line: Callable[[str], None] | None,
 ) -> int:
@@ -103,21 +110,26 @@ def _watch(
         now = time.monotonic()
         if running.failure:
             raise running.failure
-        if over := _late(running, step, now):
+        if over := _late(running, step, now) or _struck(running, limits):
             raise over.failure(step, running.log)
         if now - census_at > CENSUS_SECONDS:
             census_at = now
-            _take_census(running, step, limits, writable)
+            _take_census(running, step, limits, disk)
     return code
 
 
-def _take_census(running: Running, step: Step, limits: Limits, writable: Sequence[Path]) -> None:
+def _take_census(running: Running, step: Step, limits: Limits, disk: DiskUse) -> None:
     if over := _too_many(running.members(), limits):
         raise over.failure(step, running.log)
-    for folder in writable:
-        if shutil.disk_usage(folder).free < limits.min_free_bytes:
-            left = f"less than {limits.min_free_bytes / 2**30:.1f} GiB of disk is left"
-            raise disk_full(left, phase=step.name)
+    if disk.free_bytes() < limits.min_free_bytes:
+        left = f"less than {limits.min_free_bytes / 2**30:.1f} GiB of disk is left"
+        raise disk_full(left, phase=step.name)
+    if added := disk.over(limits.disk_bytes, limits.disk_entries):
+        raise _Over(
+            "disk_limit",
+            f"left {added} in its folders",
+            "Look for a loop that writes; a real build of an engine needs far less.",
+        ).failure(step, running.log)
 
 
 @dataclass(frozen=True)
@@ -156,18 +168,34 @@ def _late(running: Running, step: Step, now: float) -> _Over | None:
 
 def _too_many(tree: Sequence[psutil.Process], limits: Limits) -> _Over | None:
     if len(tree) > limits.processes:
-        return _Over(
-            "process_limit",
-            f"started more than {limits.processes} processes",
-            "Build with fewer jobs, or read the log for what multiplies.",
-        )
+        return _process_limit(limits)
     if limits.memory_bytes is not None and _own_memory(tree) > limits.memory_bytes:
-        return _Over(
-            "memory_limit",
-            f"used more than {limits.memory_bytes / 2**30:.1f} GiB of memory",
-            "Build with fewer jobs, or choose a smaller model or context.",
-        )
+        return _memory_limit(limits.memory_bytes)
     return None
+
+
+def _struck(running: Running, limits: Limits, *, ended: bool = False) -> _Over | None:
+    """The bound that the kernel enforced on the tree."""
+    struck = running.struck(ended=ended)
+    if struck == "processes":
+        return _process_limit(limits)
+    return _memory_limit(limits.memory_bytes or 0) if struck == "memory" else None
+
+
+def _process_limit(limits: Limits) -> _Over:
+    return _Over(
+        "process_limit",
+        f"started more than {limits.processes} processes",
+        "Build with fewer jobs, or read the log for what multiplies.",
+    )
+
+
+def _memory_limit(memory_bytes: int) -> _Over:
+    return _Over(
+        "memory_limit",
+        f"used more than {memory_bytes / 2**30:.1f} GiB of memory",
+        "Build with fewer jobs, or choose a smaller model or context.",
+    )
 
 
 def _own_memory(tree: Sequence[psutil.Process]) -> int:

@@ -20,12 +20,13 @@ from jobs.trees import remove
 from jobs.worker import is_ours, open_station, served_queue
 from workers.benching import bench
 from workers.building import build
-from workers.errands import cage_faults, marker_prefix
+from workers.cages import cage_advice
+from workers.errands import cage_here, marker_prefix
 from workers.fetching import fetch_model
 from workers.golden import run_golden
 from workers.host import environment_of, machine_facts
+from workers.leftovers import end_leftovers_of
 from workers.machine import machine_obstacle
-from workers.processes import sweep_marker
 from workers.weight_bringing import take_stock
 
 HANDLERS = {
@@ -65,7 +66,8 @@ def end_leftovers(**_: Any) -> None:
     queue_name = served_queue()
     if queue_name != "build" and not queue_name.startswith("bench."):
         return
-    leftovers = sweep_marker(marker_prefix(_station(queue_name)))
+    station = _station(queue_name)
+    leftovers = end_leftovers_of(marker_prefix(station), docker_host=station.settings.docker_host)
     if leftovers:
         log.warning("processes of a killed job ended", count=leftovers)
 
@@ -77,27 +79,27 @@ def prove_cage(**_: Any) -> None:
     if queue_name != "build" and not queue_name.startswith("bench."):
         return
     station = open_station(Settings(), queue_name)
-    leftovers = sweep_marker(marker_prefix(station))
+    leftovers = end_leftovers_of(marker_prefix(station), docker_host=station.settings.docker_host)
     if leftovers:
         log.warning("processes of an earlier life ended", count=leftovers)
     _sweep_scratch(station.settings, queue_name)
     take_stock(station.settings, station.database, worker=station.name, queue=queue_name)
     switched_off = station.settings.sandbox == "none"
-    faults = ("FORKSCOUT_SANDBOX is none",) if switched_off else cage_faults()
+    cage = cage_here(station.settings.sandbox, station.settings.docker_host)
     with writing(station.database) as session:
-        fleet.say_sandbox(session, station.name, "" if faults else "bubblewrap")
+        fleet.say_sandbox(session, station.name, "" if cage.faults else cage.sandbox.name)
         if rig := rigs.rig_of(queue_name):
             changed = rigs.arrive(
                 session, rig, environment_of(machine_facts()), database_now(session)
             )
             log.info("rig described", rig=rig, changed=changed)
-        freed = 0 if faults else work.unblock(session, NO_SANDBOX, queue_name)
-    if faults:
+        freed = 0 if cage.faults else work.unblock(session, NO_SANDBOX, queue_name)
+    if cage.faults:
         log.warning(
             "no sandbox, foreign source is not run here",
             queue=queue_name,
-            cause=faults[0],
-            fix="FORKSCOUT_SANDBOX=auto" if switched_off else "apt install bubblewrap",
+            cause="; ".join(cage.faults),
+            fix="FORKSCOUT_SANDBOX=auto" if switched_off else cage_advice(),
         )
     if freed:
         queue.ring(station.app, queue_name)

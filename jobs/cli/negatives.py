@@ -9,14 +9,15 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from jobs import planner, submit
+from jobs import failure_classes, planner, submit
 from jobs.config import Settings
 from jobs.db import database_now, open_database, reading, writing
 from jobs.dispatch import scenario_named
 from jobs.errors import UsageError
 from jobs.negatives import NegativeState, counted_days
+from jobs.payloads import LEAST_CONTEXT, MOST_CONTEXT
 from jobs.screen import screen
-from jobs.store import catalog, handmade, retests, shown_negatives
+from jobs.store import catalog, handmade, noted, retests, shown_negatives
 from jobs.store import negatives as store
 from jobs.store.handmade import Told
 from jobs.store.shown_negatives import ShownNegative
@@ -28,6 +29,12 @@ negatives_app = typer.Typer(help="What does not work, until when, and what overt
 app.add_typer(negatives_app, name="negatives")
 
 JSON_OPTION = typer.Option(False, "--json", help="print JSON")
+ALL_OPTION = typer.Option(False, "--all", help="also what stands no longer")
+STANDING_OPTION = typer.Option(False, "--standing", help="only what stands; the default")
+OVERTURNED_OPTION = typer.Option(False, "--overturned", help="only what works by now")
+ENGINE_OPTION = typer.Option("", help="only of one engine")
+CLASSES = f"what kind: {', '.join(failure_classes.known())}"
+SHOWN_WHY = 120
 NOTHING = "nothing stands as impossible; `forkscout negatives --all` shows what did"
 NOTHING_EVER = "no negative was ever stored"
 
@@ -35,18 +42,38 @@ NOTHING_EVER = "no negative was ever stored"
 @negatives_app.callback(invoke_without_command=True)
 def negatives(
     context: typer.Context,
-    everything: bool = typer.Option(False, "--all", help="also what stands no longer"),
-    standing: bool = typer.Option(False, "--standing", help="only what stands; the default"),
-    overturned: bool = typer.Option(False, "--overturned", help="only what works by now"),
-    engine: str = typer.Option("", help="only of one engine"),
+    everything: bool = ALL_OPTION,
+    standing: bool = STANDING_OPTION,
+    overturned: bool = OVERTURNED_OPTION,
+    engine: str = ENGINE_OPTION,
     as_json: bool = JSON_OPTION,
 ) -> None:
     """List what does not work, soonest date first; `negatives show N` tells all of one.
 
     Example: `forkscout negatives --overturned --engine beellama`
     """
-    if context.invoked_subcommand is not None:
-        return
+    if context.invoked_subcommand is None:
+        _list(everything, standing, overturned, engine, as_json=as_json)
+
+
+@negatives_app.command("list")
+def list_negatives(
+    everything: bool = ALL_OPTION,
+    standing: bool = STANDING_OPTION,
+    overturned: bool = OVERTURNED_OPTION,
+    engine: str = ENGINE_OPTION,
+    as_json: bool = JSON_OPTION,
+) -> None:
+    """List what does not work, as `negatives` alone does.
+
+    Example: `forkscout negatives list --all`
+    """
+    _list(everything, standing, overturned, engine, as_json=as_json)
+
+
+def _list(
+    everything: bool, standing: bool, overturned: bool, engine: str, *, as_json: bool
+) -> None:
     if everything + standing + overturned > 1:
         raise UsageError("one of --all, --standing and --overturned", advice="leave the others out")
     state = NegativeState.OVERTURNED if overturned else NegativeState.STANDING
@@ -61,7 +88,7 @@ def negatives(
         typer.echo(NOTHING_EVER if everything else NOTHING)
         return
     table = Table(box=None, pad_edge=False)
-    for name in ("no.", "what", "class", "state", "days left", "retest"):
+    for name in ("no.", "what", "class", "why", "state", "days left", "retest"):
         table.add_column(name, overflow="fold")
     for each in found:
         table.add_row(*(Text(printable(cell)) for cell in _cells(each)))
@@ -70,10 +97,12 @@ def negatives(
 
 def _cells(found: ShownNegative) -> tuple[str, ...]:
     is_standing = found.state == NegativeState.STANDING
+    why = " ".join(found.why.split())
     return (
         str(found.id),
         found.what,
         found.failure_class,
+        why if len(why) <= SHOWN_WHY else f"{why[: SHOWN_WHY - 1]}…",
         found.state,
         found.left if is_standing else f"stood {found.stood}",
         f"job {found.retest_id}" if found.retest_id else "",
@@ -127,8 +156,10 @@ def _told(found: ShownNegative) -> Iterator[str]:
 def add(
     engine: str = typer.Option(..., help="engine, as the watch list names it"),
     target: str = typer.Option(..., help="model file that is served"),
-    context: int = typer.Option(..., min=256, help="allocated context in tokens"),
-    failure_class: str = typer.Option(..., "--class", help="what kind, as does_not_fit"),
+    context: int = typer.Option(
+        ..., min=LEAST_CONTEXT, max=MOST_CONTEXT, help="allocated context in tokens"
+    ),
+    failure_class: str = typer.Option(..., "--class", help=CLASSES),
     why: str = typer.Option(..., help="what was seen, in a sentence"),
     revision: str | None = typer.Option(None, help="label or commit; empty: the newest known"),
     drafter: str | None = typer.Option(None, help="model file that drafts beside it"),
@@ -172,6 +203,8 @@ def add(
     typer.echo(printable(f"negative {number}: {found.what} stands until {until}"))
     if found.follows_id:
         typer.echo(f"it follows negative {found.follows_id} and stands {counted_days(found.days)}")
+    if found.preflight and not found.moves:
+        typer.echo(printable(f"the pre-flight: {found.preflight}"))
     for move in found.moves:
         typer.echo(printable(move.says))
         if move.refusal:
@@ -191,8 +224,8 @@ def retry(
     database = open_database(settings)
     with writing(database) as session:
         jobs = retests.retry(session, negative, database_now(session))
-        refusals = [move.refusal for move in store.moves_of(session, [negative]) if move.refusal]
-        live = store.live_retest(session, negative)
+        refusals = [move.refusal for move in noted.moves_of(session, [negative]) if move.refusal]
+        live = noted.live_retest(session, negative)
     if live is None and refusals:
         raise UsageError(
             f"negative {negative} is not tried: {refusals[-1]}",

@@ -14,7 +14,7 @@ from jobs.cli.queues import LONGEST_REASON
 from jobs.config import Settings
 from jobs.db import database_now, open_database, reading, writing
 from jobs.errors import UsageError, did_you_mean
-from jobs.store import rigs, workshop
+from jobs.store import doubts, rigs, workshop
 from jobs.store.workshop import ShownRig
 from jobs.submit import ring_queues
 from jobs.terminal import counted, json_text, printable
@@ -104,6 +104,7 @@ def release(
     with writing(database) as session:
         was_shut = rigs.release(session, name, database_now(session))
         count = rigs.clear_doubt(session, name) if believe else 0
+        doubts.settle(session, database_now(session))
     ring_queues(settings, database, [f"{rigs.BENCH}{name}"])
     typer.echo(f"{name} is released" if was_shut else f"{name} was not quarantined")
     if believe:

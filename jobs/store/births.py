@@ -11,7 +11,7 @@ from sqlmodel import Session, col, select
 from jobs import negatives
 from jobs.model import Blame, Kind, Lane, State, Validity
 from jobs.negative_tables import NegativeRow
-from jobs.store import grounds, preflights, retests
+from jobs.store import grounds, preflights, retests, rigs
 from jobs.store import negatives as store
 from jobs.store.grounds import Asked
 from jobs.store.negatives import Said
@@ -32,6 +32,7 @@ NOTHING = Known()
 def job_ended(session: Session, job_id: int, now: datetime, *, days: float) -> Known:
     """Judge a job in the transaction that ended it; most ends say nothing.
 
+    Neither does one of a rig that nobody believes, whatever it measured.
     `days` is how long a first negative stands.
     """
     job = session.get_one(JobRow, job_id)
@@ -40,6 +41,8 @@ def job_ended(session: Session, job_id: int, now: datetime, *, days: float) -> K
     if not ended or job.lane == Lane.HEALTH:
         return NOTHING
     result = session.exec(select(ResultRow).where(ResultRow.job_id == job_id)).first()
+    if (result is not None and result.doubt) or rigs.is_quarantined(session, job.queue):
+        return NOTHING
     works = state is State.SUCCEEDED and (kind is Kind.BUILD or _is_ok(result))
     said = None if works else _said(job, state, kind, result, days)
     if not works and said is None:
@@ -61,12 +64,12 @@ def _said(
 ) -> Said | None:
     """The negative that this end is, or None."""
     if result is not None and negatives.measured_as_negative(Validity(result.validity)):
-        outcome, failure_class, why = "measured", result.validity, job.message
+        outcome, failure_class, why = store.MEASURED, result.validity, job.message
         why = why or result.validity_reason
     elif negatives.failed_as_negative(
         kind, state, Blame(job.blame) if job.blame else None, job.failure_class or ""
     ):
-        outcome, failure_class, why = "failed", job.failure_class or "", job.message
+        outcome, failure_class, why = store.FAILED, job.failure_class or "", job.message
     else:
         return None
     return Said(
@@ -97,8 +100,6 @@ def doubt(session: Session, row: NegativeRow, asked: Asked, now: datetime) -> li
     if not negatives.is_about_memory(row.failure_class):
         return []
     found = preflights.opinion(session, asked)
-    if found is None:
-        return []
     row.preflight = found.sentence
     session.add(row)
     if not found.disagrees:
@@ -129,6 +130,7 @@ def _works_later(session: Session, asked: Asked) -> bool:
         .where(
             *newer,
             ResultRow.validity == Validity.OK.value,
+            ResultRow.doubt == "",
             ResultRow.model_file_id == asked.files["target"].id,
             ResultRow.context_tokens == asked.question.context_tokens,
         )

@@ -13,6 +13,9 @@ from jobs.store.catalog import ensure_rig
 from jobs.tables import RigRow, SlotRow, WorkerRow
 
 HEARD_EVERY = timedelta(seconds=30)
+SILENT_AFTER = timedelta(minutes=10)
+"""Far more than two clocks are apart: a worker that said nothing for so long has died."""
+
 CANARY_AFTER = timedelta(minutes=5)
 """An idle worker hears a doorbell at least so often; two that it missed are an alarm."""
 
@@ -80,6 +83,15 @@ def farewell(session: Session, name: str) -> None:
 def workers(session: Session) -> Sequence[WorkerRow]:
     """All workers that have greeted and not said farewell."""
     return session.exec(select(WorkerRow).order_by(col(WorkerRow.queue))).all()
+
+
+def cages(session: Session, now: datetime) -> dict[str, tuple[str, ...]]:
+    """The cages that workers of each queue have proven, those of silent workers left out."""
+    found: dict[str, tuple[str, ...]] = {}
+    for row in workers(session):
+        if row.sandbox and row.beat_at > now - SILENT_AFTER:
+            found[row.queue] = (*found.get(row.queue, ()), row.sandbox)
+    return found
 
 
 def describe_rig(

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, cast
 
 from pydantic import TypeAdapter
 from sqlmodel import Session, col, select
 
+from jobs.line_tables import AttemptRow
 from jobs.model import Kind
 from jobs.negative_tables import NegativeRow
 from jobs.negatives import Grounds, Question, bench_question
 from jobs.sightings import RepositoryRow
 from jobs.store import fleet, forks, rigs
-from jobs.tables import EngineRow, JobRow, ModelFileRow, RevisionRow, RigRow, StackRow
+from jobs.tables import (
+    EngineRow,
+    JobRow,
+    ModelFileRow,
+    RevisionRow,
+    RigRow,
+    StackRow,
+    WorkerRow,
+)
 
 ROLES = ("target", "drafter", "projector")
 
@@ -36,12 +46,15 @@ class Asked:
     @property
     def label(self) -> str:
         """How people call what was asked."""
-        return label(self.question.kind, self.engine.name, self.stack, self.question.rig)
+        asked = self.question
+        return label(asked.kind, self.engine.name, self.stack, asked.rig, asked.context_tokens)
 
 
-def label(kind: str, engine: str, stack: str, rig: str) -> str:
-    """How people call what was asked: the stack, else the engine, and where."""
-    return f"the build of {engine} for {rig}" if kind == Kind.BUILD else f"{stack} on {rig}"
+def label(kind: str, engine: str, stack: str, rig: str, context_tokens: int) -> str:
+    """How people call what was asked: the stack, else the engine, where and at which context."""
+    if kind == Kind.BUILD:
+        return f"the build of {engine} for {rig}"
+    return f"{stack} on {rig}" + (f" at {context_tokens:,} tokens" if context_tokens else "")
 
 
 def stored(grounds: Grounds) -> dict[str, Any]:
@@ -218,9 +231,11 @@ def memory_of(rig: RigRow) -> int | None:
 
 
 def _sandbox(session: Session, job: JobRow) -> str:
-    """The cage of the worker that serves the job's queue."""
-    serving = (row.sandbox for row in fleet.workers(session) if row.queue == job.queue)
-    return next(serving, "")
+    """The cage of the worker that held the job last; empty where that is not known."""
+    attempts = select(AttemptRow.worker).where(AttemptRow.job_id == job.id)
+    name = session.exec(attempts.order_by(col(AttemptRow.fence).desc()).limit(1)).first()
+    worker = session.get(WorkerRow, name) if name else None
+    return worker.sandbox if worker else ""
 
 
 def _issues(session: Session, engine_id: int) -> tuple[str, ...]:
@@ -240,7 +255,7 @@ class Scenery:
 
     rigs: Mapping[str, Mapping[str, Any]]
     stacks: Mapping[str, StackRow]
-    cages: Mapping[str, str]
+    cages: Mapping[str, Sequence[str]]
     newest: Mapping[int, RevisionRow]
     engines: Mapping[int, EngineRow]
 
@@ -249,15 +264,14 @@ class Scenery:
         engine, rig = self.engines[row.engine_id], self.rigs.get(row.rig)
         revision = self.newest.get(row.engine_id)
         flags, env = self._flags(row, then, engine)
-        queue = "build" if row.kind == Kind.BUILD else f"bench.{row.rig}"
+        cages = self.cages.get("build" if row.kind == Kind.BUILD else f"bench.{row.rig}", ())
+        sandbox = then.sandbox if then.sandbox in cages else next(iter(cages), "")
         today = {
             **stored(then),
             **(rig or {}),
             **(at(revision) if revision else {}),
         }
-        return Grounds(
-            **{**today, "flags": flags, "env": env, "sandbox": self.cages.get(queue, "")}
-        )
+        return Grounds(**{**today, "flags": flags, "env": env, "sandbox": sandbox})
 
     def _flags(
         self, row: NegativeRow, then: Grounds, engine: EngineRow
@@ -269,14 +283,14 @@ class Scenery:
         return (tuple(stack.flags), dict(stack.env)) if stack else (then.flags, then.env)
 
 
-def scenery(session: Session, rows: list[NegativeRow]) -> Scenery:
+def scenery(session: Session, rows: list[NegativeRow], now: datetime) -> Scenery:
     """All that is needed to say what these negatives would depend on now."""
     numbers = sorted({row.engine_id for row in rows})
     engines = session.exec(select(EngineRow).where(col(EngineRow.id).in_(numbers))).all()
     return Scenery(
         rigs={row.name: of_rig(session, row) for row in session.exec(select(RigRow))},
         stacks={row.name: row for row in session.exec(select(StackRow))},
-        cages={row.queue: row.sandbox for row in fleet.workers(session) if row.sandbox},
+        cages=fleet.cages(session, now),
         newest={each: row for each in numbers if (row := newest_revision(session, each))},
         engines={row.id or 0: row for row in engines},
     )

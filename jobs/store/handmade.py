@@ -10,16 +10,15 @@ from typing import Any, cast
 
 from sqlmodel import Session
 
-from jobs import negatives, planner
-from jobs.errors import UsageError
+from jobs import failure_classes, negatives, planner
+from jobs.errors import UsageError, did_you_mean
 from jobs.negative_tables import NegativeRow
+from jobs.payloads import LEAST_CONTEXT, MOST_CONTEXT
 from jobs.planning.pairs import speculation_of
 from jobs.store import births, catalog, grounds, work, worlds
 from jobs.store import negatives as store
 from jobs.store.negatives import Said
 from jobs.tables import EngineRow, JobRow, ModelFileRow, StackRow
-
-CLASS = re.compile(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
 
 CACHE_TYPE = re.compile(r"[a-z][a-z0-9_]{0,31}", re.ASCII)
 
@@ -88,10 +87,17 @@ def add(session: Session, told: Told, now: datetime) -> Added:
 
 
 def _check(told: Told) -> None:
-    if not CLASS.fullmatch(told.failure_class):
+    known = failure_classes.known()
+    if told.failure_class not in known:
+        listed = "forkscout negatives add --help"
         raise UsageError(
             f"{told.failure_class[:80]!r} is no class of failure",
-            advice="write it like does_not_fit: small letters, digits and _",
+            advice=did_you_mean(told.failure_class[:80], known, listed_by=listed),
+        )
+    if not LEAST_CONTEXT <= told.context_tokens <= MOST_CONTEXT:
+        raise UsageError(
+            f"a context of {told.context_tokens} tokens is out of range",
+            advice=f"give {LEAST_CONTEXT} to {MOST_CONTEXT:,} tokens",
         )
     if told.kv is not None and not CACHE_TYPE.fullmatch(told.kv):
         raise UsageError(

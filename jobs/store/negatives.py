@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import cast
 
@@ -12,17 +12,18 @@ from sqlmodel import Session, col, select
 from jobs import negatives
 from jobs.dialect import wire
 from jobs.errors import UsageError
-from jobs.negative_tables import NegativeMoveRow, NegativeRow
-from jobs.negatives import Move, NegativeState, Past, Question, span
+from jobs.negative_tables import NegativeRow
+from jobs.negatives import Grounds, Move, NegativeState, Past, Question, span
 from jobs.store import catalog, grounds
 from jobs.store.grounds import Asked
-from jobs.store.work import LARGEST_ID, LIVE
+from jobs.store.noted import CARRIED, LONGEST_WHY, note
+from jobs.store.work import LARGEST_ID
 from jobs.tables import EngineRow, JobRow
 
 STANDING = NegativeState.STANDING.value
-LONGEST_WHY = 1000
-NO_HOURS = "its budget has no hours left today; it is tried when there are some"
-"""Why a move waits: the only reason that passes by itself."""
+MEASURED, FAILED = "measured", "failed"
+"""Outcomes of jobs: a result that tells of the stack, and none at all."""
+A_NEWER = "a newer negative of the same question"
 LONGEST_CHAIN = 1000
 MOST_SHOWN = 500
 
@@ -105,9 +106,18 @@ def standing_questions(session: Session) -> frozenset[str]:
 
 
 def bear(session: Session, asked: Asked, said: Said, now: datetime) -> NegativeRow:
-    """A new negative; it follows the one that stood for its question, which stands no longer."""
+    """A new negative; it follows the one that stood for its question, which stands no longer.
+
+    A failed job that follows one which holds in any scenario holds in any, too; what a person says
+    of a single scenario stands beside that.
+    """
     question = asked.question
     previous = standing_on(session, question)
+    if previous is not None and previous.question != question.key:
+        if said.job_id is None:
+            previous = None
+        else:
+            question = replace(question, scenario=negatives.ANY_SCENARIO)
     past = Past(previous.failure_class, previous.days) if previous else None
     days = negatives.days_for(past, said.failure_class, default=said.days)
     numbers = {role: row.id for role, row in asked.files.items()}
@@ -138,7 +148,7 @@ def bear(session: Session, asked: Asked, said: Said, now: datetime) -> NegativeR
         follows_id=previous.id if previous else None,
     )
     if previous is not None:
-        _end(previous, NegativeState.FOLLOWED, now, "a newer negative of the same question")
+        end(previous, NegativeState.FOLLOWED, now, A_NEWER)
         session.add(previous)
         session.flush()
     session.add(row)
@@ -149,10 +159,11 @@ def bear(session: Session, asked: Asked, said: Said, now: datetime) -> NegativeR
 
 
 def _carry(session: Session, previous: NegativeRow, row: NegativeRow, now: datetime) -> None:
-    """What moved while the retest ran moves the new negative."""
+    """What moved while the retest ran moves the new negative; a sweep finds the rest itself."""
     for move in note(session, previous, (), now):
-        note(session, row, [Move(move.key, move.kind, move.says)], now, event_id=move.event_id)
-        move.refusal = f"it came while it was tried: see negative {row.id}"
+        if move.kind not in negatives.AT_MOST_DAILY or move.event_id is not None:
+            note(session, row, [Move(move.key, move.kind, move.says)], now, event_id=move.event_id)
+        move.refusal = f"{CARRIED}: see negative {row.id}"
         session.add(move)
     session.flush()
 
@@ -160,7 +171,8 @@ def _carry(session: Session, previous: NegativeRow, row: NegativeRow, now: datet
 def overturn(session: Session, asked: Asked, job: JobRow, now: datetime) -> list[NegativeRow]:
     """Mark every negative of this question that the success refutes, and tell of it once.
 
-    One that depends on a newer revision than the one that works is not refuted.
+    One that depends on a newer revision than the one that works is not refuted, and neither is one
+    that was measured in more boots or runs.
     """
     query = select(NegativeRow).where(
         col(NegativeRow.question).in_(asked.question.keys),
@@ -170,18 +182,31 @@ def overturn(session: Session, asked: Asked, job: JobRow, now: datetime) -> list
         row
         for row in session.exec(query.order_by(col(NegativeRow.id)))
         if negatives.tells_more(asked.grounds, grounds.read(row))
+        and _is_enough(session, row, asked, job, now)
     ]
     ended = {cast(int, row.id): row for head in heads for row in before(session, head)}
     rows = [row for _, row in sorted(ended.items()) if row.state != NegativeState.OVERTURNED]
     if not any(row.state == STANDING for row in rows):
         return []
     for row in rows:
-        _end(row, NegativeState.OVERTURNED, now, f"job {job.id} succeeded")
+        end(row, NegativeState.OVERTURNED, now, f"job {job.id} succeeded")
         row.overturned_by = job.id
         session.add(row)
     session.flush()
     _tell(session, asked, rows, job, now)
     return rows
+
+
+def _is_enough(
+    session: Session, row: NegativeRow, asked: Asked, job: JobRow, now: datetime
+) -> bool:
+    """Whether a success weighs as much as what a negative was measured with; else it is said."""
+    if row.outcome != MEASURED or negatives.measures_enough(row.asked, asked.wish):
+        return True
+    if row.state == STANDING:
+        less = negatives.measured_less(cast(int, job.id), row.asked, asked.wish)
+        note(session, row, [less], now)
+    return False
 
 
 def _tell(
@@ -207,7 +232,8 @@ def _tell(
     )
 
 
-def _end(row: NegativeRow, state: NegativeState, now: datetime, by: str) -> None:
+def end(row: NegativeRow, state: NegativeState, now: datetime, by: str) -> None:
+    """It stands no longer, for that reason."""
     row.state, row.ended_at, row.ended_by = state.value, now, by
 
 
@@ -239,7 +265,7 @@ def forget(session: Session, number: int, now: datetime, *, by: str) -> Negative
             f"negative {number} stands no longer ({row.state})",
             advice=f"see `forkscout negatives show {number}`",
         )
-    _end(row, NegativeState.FORGOTTEN, now, by)
+    end(row, NegativeState.FORGOTTEN, now, by)
     session.add(row)
     session.flush()
     return row
@@ -268,45 +294,14 @@ def recall(session: Session, number: int) -> NegativeRow:
     return row
 
 
-def moves_of(session: Session, numbers: Iterable[int]) -> list[NegativeMoveRow]:
-    """What moved under these negatives, oldest first."""
-    query = select(NegativeMoveRow).where(col(NegativeMoveRow.negative_id).in_(sorted(numbers)))
-    return list(session.exec(query.order_by(col(NegativeMoveRow.id))))
-
-
-def note(
-    session: Session,
-    row: NegativeRow,
-    moves: Iterable[Move],
-    now: datetime,
-    *,
-    event_id: int | None = None,
-) -> list[NegativeMoveRow]:
-    """Write down what moved, each key once; all moves that wait for an answer."""
-    known = {move.key: move for move in moves_of(session, [cast(int, row.id)])}
-    for move in moves:
-        if move.key not in known:
-            known[move.key] = NegativeMoveRow(
-                negative_id=cast(int, row.id),
-                key=move.key,
-                kind=move.kind,
-                says=wire.plain(move.says)[:LONGEST_WHY],
-                moved_at=now,
-                event_id=event_id,
-            )
-            session.add(known[move.key])
-    session.flush()
-    return [m for m in known.values() if m.job_id is None and m.refusal in ("", NO_HOURS)]
-
-
-def live_retest(session: Session, number: int) -> JobRow | None:
-    """The job that asks again and has not ended."""
-    query = (
-        select(JobRow)
-        .join(NegativeMoveRow, col(NegativeMoveRow.job_id) == col(JobRow.id))
-        .where(NegativeMoveRow.negative_id == number, col(JobRow.state).in_(LIVE))
+def failed_before(session: Session, row: NegativeRow) -> list[Grounds]:
+    """What the earlier answers of this question depended on, until one of them was overturned."""
+    query = select(NegativeRow).where(
+        NegativeRow.question == row.question,
+        NegativeRow.state == NegativeState.FOLLOWED.value,
     )
-    return session.exec(query.order_by(col(JobRow.id).desc()).limit(1)).first()
+    newest = query.order_by(col(NegativeRow.id).desc()).limit(LONGEST_CHAIN)
+    return [grounds.read(each) for each in session.exec(newest)]
 
 
 def engine_names(session: Session, rows: Iterable[NegativeRow]) -> Mapping[int, str]:

@@ -18,9 +18,9 @@ from jobs.tables import ModelFileRow, RigRow
 
 @dataclass(frozen=True)
 class Opinion:
-    """Whether it should fit, and the sentence that says why."""
+    """Whether it should fit, None where it cannot judge, and the sentence that says why."""
 
-    fit: Fit
+    fit: Fit | None
     sentence: str
 
     @property
@@ -29,14 +29,17 @@ class Opinion:
         return self.fit is Fit.FITS
 
 
-def opinion(session: Session, asked: Asked) -> Opinion | None:
-    """The pre-flight's word; None where a header or the card's memory is not known."""
+def opinion(session: Session, asked: Asked) -> Opinion:
+    """The pre-flight's word, or why it could not be asked."""
     rig = session.exec(select(RigRow).where(RigRow.name == asked.question.rig)).first()
     memory = memory_of(rig) if rig else None
     shapes = {role: _shape(row) for role, row in asked.files.items()}
+    unread = [asked.files[role].name for role, shape in shapes.items() if shape is None]
     target = shapes.get("target")
-    if memory is None or target is None or None in shapes.values():
-        return None
+    if target is None or unread:
+        return _unasked(f"the header of {unread[0]} was not read" if unread else "it has no target")
+    if memory is None:
+        return _unasked(f"the memory of {asked.question.rig} is not known")
     revision, engine, intent = asked.revision, asked.engine, asked.question.intent
     kv = str(intent.get("kv", "f16"))
     try:
@@ -59,9 +62,13 @@ def opinion(session: Session, asked: Asked) -> Opinion | None:
             projector=shapes.get("projector"),
         )
         found = judge(estimate(setup))
-    except (UsageError, ValueError):
-        return None
+    except (UsageError, ValueError) as refused:
+        return _unasked(str(refused))
     return Opinion(found.fit, found.sentence)
+
+
+def _unasked(why: str) -> Opinion:
+    return Opinion(None, f"could not be asked: {why}")
 
 
 def _shape(row: ModelFileRow) -> Shape | None:

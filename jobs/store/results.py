@@ -46,6 +46,25 @@ def build_with_identity(session: Session, identity: str) -> BuildRow | None:
     return session.exec(select(BuildRow).where(BuildRow.identity == identity)).first()
 
 
+def may_use(session: Session, build: BuildRow, revision_id: int) -> bool:
+    """Whether the engine of this revision may take a build: its own, or one without such a cache.
+
+    What an engine's own compiler cache holds was put there by its code, and may be anything.
+    """
+    if not build.provenance.get("private"):
+        return True
+    ours, theirs = (session.get(RevisionRow, n) for n in (revision_id, build.revision_id))
+    return ours is not None and theirs is not None and ours.engine_id == theirs.engine_id
+
+
+def is_shared(session: Session, engine_id: int, commit: str) -> bool:
+    """Whether another engine has this very commit too: then one build serves both."""
+    query = select(RevisionRow.id).where(
+        RevisionRow.commit == commit, RevisionRow.engine_id != engine_id
+    )
+    return session.exec(query.limit(1)).first() is not None
+
+
 def record_build(
     session: Session, row: BuildRow, options: Sequence[Option] | None = None
 ) -> BuildRow:

@@ -19,7 +19,7 @@ from jobs.planner import JobRequest, Weights
 from jobs.planning.chains import BenchWish, Files, chain
 from jobs.planning.pairs import speculation_of
 from jobs.scenarios import DEFAULT_SCENARIO, SCENARIOS
-from jobs.store import catalog, grounds, histories, superseding, work, worlds
+from jobs.store import catalog, grounds, histories, noted, superseding, work, worlds
 from jobs.store import negatives as store
 from jobs.store.grounds import files_of, newest_revision
 from jobs.store.needs import needs_of
@@ -32,6 +32,7 @@ from jobs.tables import EngineRow, JobRow, ModelFileRow, RevisionRow, StackRow
 class Again:
     """What a retest asks with, where it is not what failed; `by_hand` is a person's approval.
 
+    `swept` says that the moves are all that a sweep reads: what it no longer reads has moved back.
     `budget_hours` a day go for a rig that has no budget of its own, 0 for no bound.
     """
 
@@ -39,6 +40,7 @@ class Again:
     drafter: ModelFileRow | None = None
     event_id: int | None = None
     by_hand: bool = False
+    swept: bool = False
     budget_hours: float = 0.0
 
 
@@ -48,17 +50,20 @@ def look(session: Session, now: datetime, *, budget_hours: float = 0.0) -> list[
     if not rows:
         return []
     work.take_turn(session)
-    seen = grounds.scenery(session, rows)
+    seen = grounds.scenery(session, rows, now)
     jobs: list[JobRow] = []
     for row in rows:
         then = grounds.read(row)
         today = seen.now(row, then)
         moves = list(negatives.changed(then, today))
+        if moves:
+            failed = store.failed_before(session, row)
+            moves = list(negatives.changed(then, today, failed=failed))
         if then.commit and today.place > then.place:
             moves.append(negatives.advanced(seen.engines[row.engine_id].name, then, today))
         if ended := negatives.expired(row.expires_at, row.days, now):
             moves.append(ended)
-        jobs += requeue(session, row, moves, now, Again(budget_hours=budget_hours))
+        jobs += requeue(session, row, moves, now, Again(swept=True, budget_hours=budget_hours))
     return jobs
 
 
@@ -71,7 +76,7 @@ def retry(session: Session, number: int, now: datetime) -> list[JobRow]:
             advice=f"see `forkscout negatives show {number}`",
         )
     work.take_turn(session)
-    live = store.live_retest(session, number)
+    live = noted.live_retest(session, number)
     if live is not None:
         raise UsageError(
             f"negative {number} is being tried again already",
@@ -95,13 +100,16 @@ def requeue(
     A retest that still waits gives way to one that asks with more; one that runs is waited for, and
     what moved meanwhile is looked at afterwards.
     Where its budget has no hours left, nothing is asked until it has; a person's word needs none.
+    What is refused is looked at again each time: a refusal may no longer hold.
     """
-    again = again or Again()
-    open_moves = store.note(session, row, moves, now, event_id=again.event_id)
-    live = store.live_retest(session, cast(int, row.id))
+    again, moves = again or Again(), list(moves)
+    open_moves = noted.note(session, row, moves, now, event_id=again.event_id)
+    if again.swept:
+        open_moves = _still_so(session, open_moves, {move.key for move in moves})
+    live = noted.live_retest(session, cast(int, row.id))
     if live is not None and live.state not in HELD:
         _join(session, live, open_moves)
-    kinds = {move.kind for move in open_moves} - {negatives.HINT}
+    kinds = {move.kind for move in open_moves} - negatives.HINTS
     if not kinds or (live is not None and _goes_on(session, row, live, kinds)):
         return []
     engine = session.get_one(EngineRow, row.engine_id)
@@ -109,11 +117,11 @@ def requeue(
     why = refusal(engine, by_hand=again.by_hand)
     if revision is None:
         why = why or f"no revision of {engine.name} is known"
+    bound = live is None and not again.by_hand
+    if bound and kinds <= negatives.AT_MOST_DAILY and noted.asked_lately(session, row, now):
+        why = why or noted.ONCE_A_DAY
     if why or revision is None:
-        for move in open_moves:
-            move.refusal = why
-            session.add(move)
-        return []
+        return _refuse(session, open_moves, why)
     drafter = again.drafter or _drafter_of_moves(session, row)
     answered = [
         move
@@ -136,28 +144,45 @@ def requeue(
         for request in asked
     ]
     if kinds == {DRAFTER} and work.was_tried(session, signed[-1].identity):
-        for move in answered:
-            move.refusal = "it was asked with that already"
-            session.add(move)
-        return []
-    bound = live is None and not again.by_hand
+        return _refuse(session, answered, noted.TRIED)
     if bound and not histories.has_room(session, signed[-1], now, hours=again.budget_hours):
-        for move in answered:
-            move.refusal = store.NO_HOURS
-            session.add(move)
-        return []
+        return _refuse(session, answered, noted.NO_HOURS)
+    stuck = noted.stuck_retest(session, cast(int, row.id))
+    if stuck is not None:
+        _give_way(session, stuck, now=now)
     jobs = _queue(session, signed, answered, now)
     if live is not None and live.identity == signed[-1].identity:
         live.reason = reason
         session.add(live)
     elif live is not None:
-        _give_way(session, live, asked_for=signed[-1].identity, now=now)
+        _give_way(session, live, now=now, asked_for=signed[-1].identity)
     return jobs
+
+
+def _still_so(
+    session: Session, moves: Iterable[NegativeMoveRow], read: Set[str]
+) -> list[NegativeMoveRow]:
+    """The moves that stand: what a machine or a watch list took back is no reason any more."""
+    found: list[NegativeMoveRow] = []
+    for move in moves:
+        if move.kind not in negatives.MACHINE or move.key in read:
+            found.append(move)
+        else:
+            _refuse(session, [move], noted.MOVED_BACK)
+    return found
+
+
+def _refuse(session: Session, moves: Iterable[NegativeMoveRow], why: str) -> list[JobRow]:
+    """Say why nothing is asked; no jobs."""
+    for move in moves:
+        move.refusal = why
+        session.add(move)
+    return []
 
 
 def _goes_on(session: Session, row: NegativeRow, live: JobRow, kinds: Set[str]) -> bool:
     """Whether a retest is waited for: it runs, or it gives one drafter its turn before another."""
-    answers = (m for m in store.moves_of(session, [cast(int, row.id)]) if m.job_id == live.id)
+    answers = (m for m in noted.moves_of(session, [cast(int, row.id)]) if m.job_id == live.id)
     drafting = any(move.kind == DRAFTER for move in answers)
     return live.state in HELD or (drafting and kinds == {DRAFTER})
 
@@ -173,7 +198,7 @@ def _queue(
     last = found[requests[-1].identity]
     for move in moves:
         if last is None:
-            move.refusal = "it is built already"
+            move.refusal = noted.BUILT
         else:
             move.job_id, move.refusal = last.id, ""
         session.add(move)
@@ -184,7 +209,7 @@ def _queue(
 def _join(session: Session, job: JobRow, moves: Iterable[NegativeMoveRow]) -> None:
     """What alone makes no retest is told with the one that waits."""
     for move in moves:
-        if move.kind == negatives.HINT:
+        if move.kind in negatives.HINTS:
             move.job_id = job.id
             job.reason = f"{job.reason}; {move.says}"
             session.add(move)
@@ -192,7 +217,7 @@ def _join(session: Session, job: JobRow, moves: Iterable[NegativeMoveRow]) -> No
     session.flush()
 
 
-def _give_way(session: Session, job: JobRow, *, asked_for: str, now: datetime) -> None:
+def _give_way(session: Session, job: JobRow, *, now: datetime, asked_for: str = "") -> None:
     """End a waiting retest and what was queued for it alone; its place goes to the one asked for.
 
     One that a worker took meanwhile goes on.
@@ -288,7 +313,7 @@ def _requests(
 
 def _drafter_of_moves(session: Session, row: NegativeRow) -> ModelFileRow | None:
     """The drafter that appeared last, first of those that nobody has tried yet."""
-    moves = [m for m in store.moves_of(session, [cast(int, row.id)]) if m.kind == DRAFTER]
+    moves = [m for m in noted.moves_of(session, [cast(int, row.id)]) if m.kind == DRAFTER]
     waiting = [move for move in moves if move.job_id is None] or moves[-1:]
     return catalog.model_with(session, waiting[0].key.partition(":")[2]) if waiting else None
 

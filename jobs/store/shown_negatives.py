@@ -98,7 +98,7 @@ class ShownNegative:
             "target": _words(held.target, held.target_sha256),
             "drafter": _words(held.drafter, held.drafter_sha256),
             "mmproj": _words(held.projector, held.projector_sha256),
-            "context": f"{self.context_tokens} tokens" if self.context_tokens else "",
+            "context": f"{self.context_tokens:,} tokens" if self.context_tokens else "",
             "scenario": scenario,
             "flags": _words(*(f"{k}={v}" for k, v in sorted(held.env.items())), *held.flags),
             "driver": held.driver,
@@ -170,7 +170,8 @@ def _shown(
     now: datetime,
 ) -> ShownNegative:
     engine = engines[row.engine_id]
-    result = results.get(row.overturned_by or 0)
+    overturned_by = row.overturned_by if row.state == NegativeState.OVERTURNED else None
+    result = results.get(overturned_by or 0)
     live = [move.job_id for move in moves if move.job_state in LIVE]
     ended = row.ended_at or now
     return ShownNegative(
@@ -178,7 +179,7 @@ def _shown(
         state=row.state,
         kind=row.kind,
         engine=engine,
-        what=grounds.label(row.kind, engine, row.stack, row.rig),
+        what=grounds.label(row.kind, engine, row.stack, row.rig, row.context_tokens),
         rig=row.rig,
         stack=row.stack,
         scenario=row.scenario,
@@ -199,7 +200,7 @@ def _shown(
         ended_at=row.ended_at,
         ended_by=row.ended_by,
         job_id=row.job_id,
-        overturned_by=row.overturned_by,
+        overturned_by=overturned_by,
         result_id=result.id if result else None,
         result_tps=result.decode_tps if result else None,
         retest_id=live[-1] if live else None,

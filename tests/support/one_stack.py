@@ -30,7 +30,7 @@ from jobs.model import (
 from jobs.negative_tables import NegativeRow
 from jobs.planning.chains import BenchWish
 from jobs.scenarios import SCENARIOS
-from jobs.store import births, catalog, leases, results, retests, weights, work
+from jobs.store import births, catalog, doubts, leases, results, retests, weights, work
 from jobs.store.births import Known
 from jobs.store.leases import Lease
 from jobs.store.results import Finished
@@ -85,7 +85,7 @@ class Bench:
                     created_at=now,
                 )
             )
-            rows.worker(queue=f"bench.{RIG}")
+            rows.worker(name="w1", queue=f"bench.{RIG}")
         self.revision("1", "master@1")
 
     def later(self, **span: float) -> datetime:
@@ -149,6 +149,7 @@ class Bench:
     def look(self) -> list[JobRow]:
         """What a sweep does."""
         with db.writing(self.database) as session:
+            doubts.settle(session, self.now)
             return retests.look(session, self.now)
 
     def ask(self, **changes: Any) -> list[JobRow]:

@@ -10,6 +10,7 @@ import pytest
 from jobs.control import Control
 from jobs.model import Step
 from workers.bubblewrap import Bubblewrap
+from workers.docker import Docker
 from workers.proof import base_python, python_mounts
 from workers.running import Running
 from workers.sandbox import Limits, Mount, Sandbox
@@ -17,8 +18,11 @@ from workers.steps import run_step
 from workers.uncaged import Uncaged
 
 CAGE = pytest.param(Bubblewrap(), id="bubblewrap", marks=pytest.mark.needs("bwrap"))
-BOTH = pytest.mark.parametrize("sandbox", [CAGE, pytest.param(Uncaged(), id="uncaged")])
-CAGED = pytest.mark.parametrize("sandbox", [CAGE])
+CONTAINER = pytest.param(
+    Docker(os.environ.get("DOCKER_HOST", "")), id="docker", marks=pytest.mark.needs("docker")
+)
+EVERY = pytest.mark.parametrize("sandbox", [CAGE, CONTAINER, pytest.param(Uncaged(), id="uncaged")])
+CAGED = pytest.mark.parametrize("sandbox", [CAGE, CONTAINER])
 MARKER = f"test-{os.getpid()}/job-1"
 
 DAEMON = """

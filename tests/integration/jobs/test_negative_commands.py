@@ -61,7 +61,7 @@ def test_nothing_is_told_as_nothing(bench) -> None:
 
 def test_one_by_hand_is_listed_shown_forgotten_and_stands_again(bench) -> None:
     """With its days, its grounds and its state."""
-    assert "negative 1: qwen-dflash on olares stands until" in add("--days", "3")
+    assert "negative 1: qwen-dflash on olares at 8,192 tokens stands until" in add("--days", "3")
     (found,) = json.loads(run("negatives", "--engine", "buun", "--json"))
     assert (found["failure_class"], found["days"], found["source"]) == ("does_not_fit", 3, "hand")
     assert found["grounds"]["commit"] == "1" * 40
@@ -73,6 +73,48 @@ def test_one_by_hand_is_listed_shown_forgotten_and_stands_again(bench) -> None:
     assert "forgotten" in run("negatives", "--all")
     assert "stands again" in run("negatives", "forget", "1", "--undo")
     assert len(json.loads(run("negatives", "--standing", "--json"))) == 1
+
+
+def test_the_list_says_at_which_context_and_why(bench) -> None:
+    """Impossible at one context says nothing of another; `negatives list` is the same list."""
+    add(context="32768")
+    add(context="65536", why="twice as much\nof it")
+    said = run("negatives", "list")
+    assert said == run("negatives")
+    words = " ".join(said.split())
+    for word in ("32,768", "65,536", "does_not_fit", "28 GB", "twice"):
+        assert word in words
+    kept = json.loads(run("negatives", "list", "--json"))
+    assert [each["what"] for each in kept] == [
+        "qwen-dflash on olares at 32,768 tokens",
+        "qwen-dflash on olares at 65,536 tokens",
+    ]
+
+
+def test_a_class_that_nobody_knows_is_refused_with_the_nearest(bench) -> None:
+    """The help lists them all."""
+    with pytest.raises(UsageError) as refused:
+        add(**{"class": "oom_kvs"})
+    assert "did you mean 'oom_kv'?" in refused.value.advice
+    said = " ".join(run("negatives", "add", "--help").replace("│", " ").split())
+    for name in ("does_not_fit", "unstable", "crash_load", "fattn"):
+        assert name in said
+
+
+@pytest.mark.parametrize("context", ["255", "2097153", "99999999999999999999"])
+def test_a_context_that_no_bench_may_ask_for_is_refused(bench, context) -> None:
+    """A retest of it could never be queued."""
+    with pytest.raises(AssertionError, match=r"should be (less|greater) than"):
+        add(context=context)
+    assert bench.negatives() == []
+
+
+def test_a_pre_flight_that_could_not_be_asked_says_so(bench) -> None:
+    """Nobody takes its silence for consent."""
+    says = f"could not be asked: the header of {DRAFTER} was not read"
+    assert f"the pre-flight: {says}" in add()
+    (found,) = json.loads(run("negatives", "--json"))
+    assert (found["preflight"], found["moves"]) == (says, [])
 
 
 def test_the_pre_flight_says_at_once_that_it_disagrees(bench) -> None:
@@ -121,6 +163,7 @@ def test_overturned_ones_are_listed_with_how_long_they_stood(bench) -> None:
         ({"target": "nothing"}, "nothing"),
         ({"rig": "elsewhere"}, "elsewhere"),
         ({"class": "Does not fit!"}, "no class of failure"),
+        ({"class": "nonsense"}, "no class of failure"),
         ({"why": "  "}, "needs a reason"),
         ({"days": "0"}, "out of range"),
         ({"days": "nan"}, "out of range"),

@@ -14,7 +14,7 @@ from jobs.model import Blame, Lane, State, Trust, Validity
 from jobs.negative_tables import NegativeMoveRow
 from jobs.planning_tables import BudgetRow
 from jobs.sightings import RepositoryRow
-from jobs.store import forks, leases, negatives, retests, rigs, work
+from jobs.store import forks, leases, negatives, noted, retests, rigs, work
 from jobs.tables import EngineRow, RigRow, StackRow
 
 NOON = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
@@ -39,7 +39,7 @@ def benches(jobs):
 
 def moves(bench, number):
     with db.reading(bench.database) as session:
-        return [(m.kind, m.job_id, m.refusal) for m in negatives.moves_of(session, [number])]
+        return [(m.kind, m.job_id, m.refusal) for m in noted.moves_of(session, [number])]
 
 
 def test_a_failure_that_the_engine_is_blamed_for_is_stored_with_its_grounds(bench) -> None:
@@ -99,6 +99,18 @@ def test_a_build_that_fails_is_a_negative_until_one_succeeds(bench) -> None:
     (event,) = bench.events("negative_overturned")
     assert (
         event.title == "buun: the build of buun for olares works, impossible for 2 h 0 min (exit)"
+    )
+
+
+def test_what_works_is_told_with_the_context_at_which_it_did_not(bench) -> None:
+    """Another context is another question."""
+    fail(bench)
+    bench.later(hours=2)
+    bench.push("2")
+    bench.work_off(50.0, 51.0, 50.5)
+    (event,) = bench.events("negative_overturned")
+    assert event.title == (
+        "buun: qwen-dflash on olares at 8,192 tokens works, impossible for 2 h 0 min (fattn)"
     )
 
 
@@ -309,7 +321,7 @@ def test_a_retest_waits_for_hours_of_its_rig(bench) -> None:
     bench.later(days=8)
     assert bench.look() == []
     (move,) = moves(bench, row.id)
-    assert move == ("expired", None, negatives.NO_HOURS)
+    assert move == ("expired", None, noted.NO_HOURS)
     with db.writing(bench.database) as session:
         session.exec(select(BudgetRow)).one().hours_per_day = 5.0
     (job,) = benches(bench.look())

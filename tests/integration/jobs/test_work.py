@@ -11,7 +11,7 @@ from support.work import NOW, request
 from jobs import db
 from jobs.errors import JobFailure, ScoutError, UsageError
 from jobs.model import Blame, Kind, State
-from jobs.store import leases, work
+from jobs.store import leases, results, work
 
 LATER = NOW + timedelta(minutes=5)
 
@@ -136,15 +136,43 @@ def test_the_same_question_asked_again_frees_what_its_first_job_held(database, c
 
 def test_what_is_there_already_frees_what_its_failed_job_held(database, chain):
     """A build that came from elsewhere answers for the job that failed."""
-    build = request("build", kind=Kind.BUILD, payload={"build_identity": "b" * 64})
     serve(database)
     serve(database, BROKEN)
     with db.writing(database) as session:
         rows = Rows(session)
         revision = rows.revision(rows.engine(name="fork"), commit="c" * 40)
         rows.build(revision, identity="b" * 64, job_id=chain[0])
+        named = {"build_identity": "b" * 64, "revision_id": revision.id}
+        build = request("build", kind=Kind.BUILD, payload=named)
         assert work.enqueue(session, [build], LATER) == {build.identity: None}
     assert states(database, chain[2:]) == [State.QUEUED]
+
+
+def test_what_an_engines_own_cache_helped_to_make_serves_no_other_engine(database):
+    """Its code could have put anything into that cache; without one, a build serves both."""
+    commit, identity = "d" * 40, "e" * 64
+    with db.writing(database) as session:
+        rows = Rows(session)
+        theirs = rows.revision(rows.engine(name="fork"), commit=commit)
+        ours = rows.revision(rows.engine(name="upstream"), commit=commit)
+        build = rows.build(theirs, identity=identity, provenance={"private": True})
+        asked = {
+            row.id: request(
+                "build",
+                kind=Kind.BUILD,
+                payload={"build_identity": identity, "revision_id": row.id},
+            )
+            for row in (theirs, ours)
+        }
+        assert work.enqueue(session, [asked[theirs.id]], NOW) == {asked[theirs.id].identity: None}
+        assert results.is_shared(session, ours.engine_id, commit)
+        assert not results.may_use(session, build, ours.id)
+        (job,) = work.enqueue(session, [asked[ours.id]], NOW).values()
+        assert job.state == State.QUEUED
+        work.cancel(session, job.id, NOW)
+        build.provenance = {"private": False}
+        session.add(build)
+        assert work.enqueue(session, [asked[ours.id]], NOW) == {asked[ours.id].identity: None}
 
 
 def test_what_was_tried_is_known(database, chain):

@@ -28,6 +28,7 @@ def test_what_stands_is_beside_what_was_overturned(app, example) -> None:
     assert "the driver went from 560.1 to 570.86.16" in stands
     assert f'href="jobs/{example.ids["waiting"]}.html"' in stands
     assert "the build of beellama for olares-5090m" in stands
+    assert "qwen-dflash-262k on olares-5090m at 262,144 tokens" in stands
     assert "impossible for <strong>3 days 4 h</strong>" in overturned
     assert f'href="results/{example.ids["chained"]}.html"' in overturned
     assert f'href="negatives.html#n{example.ids["believed"]}"' in overturned
@@ -56,6 +57,7 @@ def test_the_api_tells_all_of_it(app, example) -> None:
     (standing,) = [n for n in found["standing"] if n["id"] == example.ids["standing"]]
     assert standing["left"] == "4 days 23 h left"
     assert 0 < standing["left_seconds"] < 5 * 86400
+    assert standing["what"] == "qwen-dflash-262k on olares-5090m at 262,144 tokens"
     assert standing["grounds"]["driver"] == "570.86.16"
     assert standing["retest_id"] == example.ids["waiting"]
     assert [n["overturned_by"] for n in found["overturned"]].count(None) == 0
@@ -85,4 +87,5 @@ def test_a_forks_page_tells_what_does_not_work_now(app, example) -> None:
     """With a link to all of it."""
     html = ask(app, f"/forks/{example.ids['beellama']}.html").text
     assert f'href="../negatives.html#n{example.ids["standing"]}"' in html
+    assert "at 262,144 tokens" in html
     assert "4 days 23 h left" in html

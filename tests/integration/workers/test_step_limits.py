@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.place import BOTH, Place
+from support.place import EVERY, Place
 
 from jobs.errors import JobFailure
 from jobs.model import Blame, Step
@@ -11,14 +11,14 @@ from workers.sandbox import Limits
 from workers.steps import StepFailed
 
 
-@BOTH
+@EVERY
 def test_lines_arrive_as_printable_text(place: Place) -> None:
     """Every line, those ended by a carriage return and the last one too, reaches the caller."""
     place.run(r"import os; os.write(1, b'[1/2]\r[2/2]\n\x1b[31mred\x00 \xff')")
     assert place.lines == ["[1/2]", "[2/2]", "[31mred \ufffd"]
 
 
-@BOTH
+@EVERY
 def test_a_bad_exit_says_code_and_log(place: Place) -> None:
     """The caller gets what it needs to find the cause: code, signal, log."""
     with pytest.raises(StepFailed) as caught:
@@ -30,7 +30,7 @@ def test_a_bad_exit_says_code_and_log(place: Place) -> None:
     assert failure.phase == "probe"
 
 
-@BOTH
+@EVERY
 def test_death_by_a_signal_is_told_apart(place: Place) -> None:
     """A process killed from outside, as for lack of memory, shows its signal (case C106)."""
     with pytest.raises(StepFailed) as caught:
@@ -38,7 +38,7 @@ def test_death_by_a_signal_is_told_apart(place: Place) -> None:
     assert (caught.value.returned, caught.value.signal_number) == (None, 9)
 
 
-@BOTH
+@EVERY
 def test_a_program_that_is_not_there_fails_the_step(place: Place) -> None:
     """A missing compiler is a failed step, not a crash of the worker."""
     with pytest.raises(StepFailed) as caught:
@@ -46,7 +46,7 @@ def test_a_program_that_is_not_there_fails_the_step(place: Place) -> None:
     assert caught.value.failure_class == "exit"
 
 
-@BOTH
+@EVERY
 def test_a_step_that_takes_too_long_is_ended(place: Place) -> None:
     """Past its time the whole tree ends, output or not."""
     with pytest.raises(StepFailed) as caught:
@@ -54,7 +54,7 @@ def test_a_step_that_takes_too_long_is_ended(place: Place) -> None:
     assert caught.value.failure_class == "timeout"
 
 
-@BOTH
+@EVERY
 def test_a_silent_step_is_ended(place: Place) -> None:
     """A step that hangs without a word is ended long before its time."""
     with pytest.raises(StepFailed) as caught:
@@ -62,7 +62,7 @@ def test_a_silent_step_is_ended(place: Place) -> None:
     assert caught.value.failure_class == "silent"
 
 
-@BOTH
+@EVERY
 def test_a_flood_of_output_is_cut(place: Place) -> None:
     """Hundreds of megabytes against a limit of one leave one megabyte in the log."""
     with pytest.raises(JobFailure) as caught:
@@ -74,7 +74,7 @@ def test_a_flood_of_output_is_cut(place: Place) -> None:
     assert place.log.stat().st_size == 1 << 20
 
 
-@BOTH
+@EVERY
 def test_a_file_larger_than_allowed_ends_the_step(place: Place) -> None:
     """Filling the disk with one file stops at the limit for a file."""
     with pytest.raises(StepFailed) as caught:
@@ -87,7 +87,7 @@ def test_a_file_larger_than_allowed_ends_the_step(place: Place) -> None:
     assert (place.mount.host / "big").stat().st_size <= 1 << 20
 
 
-@BOTH
+@EVERY
 def test_a_disk_that_runs_low_blames_nobody(place: Place) -> None:
     """When the disk under a writable mount runs low the step ends as an infrastructure fault."""
     with pytest.raises(JobFailure) as caught:
@@ -95,7 +95,7 @@ def test_a_disk_that_runs_low_blames_nobody(place: Place) -> None:
     assert (caught.value.failure_class, caught.value.blame) == ("disk_full", Blame.INFRASTRUCTURE)
 
 
-@BOTH
+@EVERY
 def test_memory_is_counted_over_the_tree(place: Place) -> None:
     """Four children of 40 MiB each are over a limit of 100 MiB that none breaks alone."""
     with pytest.raises(StepFailed) as caught:
@@ -107,7 +107,7 @@ def test_memory_is_counted_over_the_tree(place: Place) -> None:
     assert caught.value.failure_class == "memory_limit"
 
 
-@BOTH
+@EVERY
 def test_too_many_processes_end_the_step(place: Place) -> None:
     """A step that multiplies is ended as a whole."""
     with pytest.raises(StepFailed) as caught:

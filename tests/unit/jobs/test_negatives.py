@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from support.rows import NOON, digest
 
-from jobs import negatives
+from jobs import failure_classes, negatives
 from jobs.model import Blame, Kind, State, Validity
 from jobs.negatives import Grounds, Past, Question
 
@@ -218,3 +218,41 @@ def test_a_span_is_said_in_its_two_largest_units(length, says) -> None:
 def test_the_pre_flight_is_asked_about_memory(failure_class, is_one) -> None:
     """It has no opinion on anything else."""
     assert negatives.is_about_memory(failure_class) is is_one
+
+
+@pytest.mark.parametrize(
+    "moved",
+    [
+        {"driver": "580.2"},
+        {"sandbox": "landlock"},
+        {"fingerprint": "f2"},
+        {"vram_bytes": 32 * 2**30},
+        {"flags": ("--b",)},
+        {"env": {"A": "1"}},
+    ],
+)
+def test_what_stood_in_an_earlier_answer_is_no_news(moved) -> None:
+    """It is news once; then it was tried."""
+    now = replace(GROUNDS, **moved)
+    assert len(list(negatives.changed(GROUNDS, now))) == 1
+    assert list(negatives.changed(GROUNDS, now, failed=[now])) == []
+
+
+def test_a_success_weighs_as_much_as_what_it_was_asked_with() -> None:
+    """Boots and runs are both counted; what asked for nothing weighs nothing."""
+    then = {"boots": 3, "runs": 5}
+    assert negatives.measures_enough(then, {"boots": 3, "runs": 6})
+    assert not negatives.measures_enough(then, {"boots": 4, "runs": 4})
+    assert not negatives.measures_enough(then, {"boots": 2, "runs": 9})
+    assert not negatives.measures_enough(then, {})
+    assert negatives.measures_enough({}, {})
+    less = negatives.measured_less(7, then, {"boots": 1, "runs": 1})
+    assert less.says == "job 7 worked in 1 boot of 1 run: it takes 3 boots of 5 runs"
+    assert less.kind in negatives.HINTS
+
+
+def test_a_person_may_name_every_class_that_a_log_a_result_or_a_worker_has() -> None:
+    """And no validity of the machine."""
+    known = failure_classes.known()
+    assert {"does_not_fit", "oom_kv", "unstable", "crash_load", "exit"} <= set(known)
+    assert not {"ok", "tainted", "cached"} & set(known)

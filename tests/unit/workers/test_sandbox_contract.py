@@ -8,8 +8,11 @@ import pytest
 
 from jobs.errors import JobFailure, UsageError
 from jobs.model import Blame, Step, Trust
-from workers.proof import choose
+from workers.bubblewrap import Bubblewrap
+from workers.cages import Cage, cage_advice, candidates, choose, find_cage
+from workers.docker import Docker
 from workers.sandbox import Mount, step_environment
+from workers.uncaged import Uncaged
 
 
 @pytest.mark.parametrize("inside", ["/", "relative", "/a/../etc", "/a/", "/a//b", "/a\0b", ""])
@@ -49,11 +52,11 @@ def test_a_command_without_words_or_with_a_nul_is_refused(argv: tuple[str, ...])
 
 
 @pytest.mark.parametrize("trust", [Trust.AUTO, Trust.APPROVE])
-@pytest.mark.parametrize("setting", ["auto", "bubblewrap", "none"])
+@pytest.mark.parametrize("setting", ["auto", "bubblewrap", "docker", "none"])
 def test_foreign_source_needs_a_proven_cage(setting: str, trust: Trust) -> None:
     """Without a cage that holds there is no fall-back, and the advice names the package."""
     with pytest.raises(JobFailure) as caught:
-        choose(setting, trust, cage_faults=["a secret file can be read"])
+        choose(setting, trust, cage=Cage(Uncaged(), ("a secret file can be read",)))
     assert caught.value.failure_class == "no_sandbox"
     assert caught.value.blame is Blame.ENVIRONMENT
     assert "apt install bubblewrap" in caught.value.advice
@@ -66,36 +69,83 @@ def test_foreign_source_needs_a_proven_cage(setting: str, trust: Trust) -> None:
         ("auto", ["x"], "uncaged"),
         ("none", [], "uncaged"),
         ("bubblewrap", [], "bubblewrap"),
+        ("docker", [], "bubblewrap"),
     ],
 )
 def test_a_pinned_package_may_run_without_a_cage(
     setting: str, faults: list[str], name: str
 ) -> None:
     """A package takes the cage where it holds and limits alone where it does not."""
-    assert choose(setting, Trust.PACKAGE, cage_faults=faults).name == name
+    assert choose(setting, Trust.PACKAGE, cage=Cage(Bubblewrap(), tuple(faults))).name == name
 
 
-def test_a_cage_that_was_asked_for_is_not_replaced() -> None:
-    """With FORKSCOUT_SANDBOX=bubblewrap even a package needs the cage."""
+@pytest.mark.parametrize("setting", ["bubblewrap", "docker"])
+def test_a_cage_that_was_asked_for_is_not_replaced(setting: str) -> None:
+    """With FORKSCOUT_SANDBOX naming a cage even a package needs that cage."""
     with pytest.raises(JobFailure, match="x"):
-        choose("bubblewrap", Trust.PACKAGE, cage_faults=["x"])
+        choose(setting, Trust.PACKAGE, cage=Cage(Uncaged(), ("x",)))
 
 
 def test_none_never_allows_foreign_code_even_with_a_cage() -> None:
     """FORKSCOUT_SANDBOX=none is for packages only."""
     with pytest.raises(JobFailure, match="FORKSCOUT_SANDBOX is none"):
-        choose("none", Trust.AUTO, cage_faults=[])
+        choose("none", Trust.AUTO, cage=Cage(Bubblewrap()))
 
 
 def test_never_means_never() -> None:
     """An engine of trust never is not started anywhere."""
     with pytest.raises(JobFailure) as caught:
-        choose("auto", Trust.NEVER, cage_faults=[])
+        choose("auto", Trust.NEVER, cage=Cage(Bubblewrap()))
     assert caught.value.failure_class == "not_trusted"
 
 
 def test_an_unknown_setting_is_a_usage_error() -> None:
     """The message names the values there are."""
     with pytest.raises(UsageError) as caught:
-        choose("docker", Trust.PACKAGE, cage_faults=[])
+        candidates("podman", "")
     assert "bubblewrap" in caught.value.advice
+
+
+def test_the_first_cage_that_holds_is_taken() -> None:
+    """A container engine serves where bubblewrap does not, and only then."""
+    tried = [Bubblewrap(), Docker()]
+    assert find_cage(tried, proof=lambda _: []).sandbox.name == "bubblewrap"
+    leaky = find_cage(tried, proof=lambda s: ["leaks"] if s.name == "bubblewrap" else [])
+    assert (leaky.sandbox.name, leaky.faults) == ("docker", ())
+
+
+def test_without_any_cage_every_fault_is_said_once() -> None:
+    """What each cage lacks stands beside its name, and nothing is chosen."""
+    cage = find_cage([Bubblewrap(), Docker()], proof=lambda _: ["leaks"])
+    assert cage.faults == ("bubblewrap: leaks", "docker: leaks")
+    assert not cage.sandbox.caged
+    assert find_cage([]).faults == ("FORKSCOUT_SANDBOX is none",)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "named"),
+    [
+        (
+            "kernel/apparmor_restrict_unprivileged_userns",
+            "1",
+            "kernel.apparmor_restrict_unprivileged_userns=0",
+        ),
+        ("kernel/unprivileged_userns_clone", "0", "kernel.unprivileged_userns_clone=1"),
+        ("user/max_user_namespaces", "0", "user.max_user_namespaces=15000"),
+    ],
+)
+def test_the_advice_names_the_setting_in_the_way(
+    tmp_path: Path, path: str, value: str, named: str
+) -> None:
+    """Ubuntu's, Debian's and the kernel's own switch of user namespaces, where they are off."""
+    assert named not in cage_advice(settings=tmp_path)
+    (tmp_path / path).parent.mkdir(parents=True)
+    (tmp_path / path).write_text(f"{value}\n")
+    assert named in cage_advice(settings=tmp_path)
+
+
+@pytest.mark.parametrize("host", ["tcp://192.0.2.1:2375", "ssh://x", "unix://relative", "/x"])
+def test_a_container_engine_elsewhere_is_refused(host: str) -> None:
+    """Code and weights never go to an engine of another machine."""
+    with pytest.raises(UsageError, match="not on this machine"):
+        Docker(host)
