@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, cast
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session, select
 
-from jobs import lifecycle, negatives, planner
+from jobs import negatives, planner
 from jobs.engines.registry import FAMILIES
 from jobs.errors import UsageError
 from jobs.model import Kind, Lane, Trust
@@ -22,7 +22,6 @@ from jobs.scenarios import DEFAULT_SCENARIO, SCENARIOS
 from jobs.store import catalog, grounds, histories, noted, superseding, work, worlds
 from jobs.store import negatives as store
 from jobs.store.grounds import files_of, newest_revision
-from jobs.store.needs import needs_of
 from jobs.store.targets import target_for
 from jobs.store.work import HELD
 from jobs.tables import EngineRow, JobRow, ModelFileRow, RevisionRow, StackRow
@@ -149,13 +148,13 @@ def requeue(
         return _refuse(session, answered, noted.NO_HOURS)
     stuck = noted.stuck_retest(session, cast(int, row.id))
     if stuck is not None:
-        _give_way(session, stuck, now=now)
+        superseding.hand_on(session, stuck, now=now)
     jobs = _queue(session, signed, answered, now)
     if live is not None and live.identity == signed[-1].identity:
         live.reason = reason
         session.add(live)
     elif live is not None:
-        _give_way(session, live, now=now, asked_for=signed[-1].identity)
+        superseding.hand_on(session, live, now=now, asked_for=signed[-1].identity)
     return jobs
 
 
@@ -215,38 +214,6 @@ def _join(session: Session, job: JobRow, moves: Iterable[NegativeMoveRow]) -> No
             session.add(move)
     session.add(job)
     session.flush()
-
-
-def _give_way(session: Session, job: JobRow, *, now: datetime, asked_for: str = "") -> None:
-    """End a waiting retest and what was queued for it alone; its place goes to the one asked for.
-
-    One that a worker took meanwhile goes on.
-    """
-    heir = work.live_with_identity(session, asked_for)
-    for each in (heir, *needs_of(session, cast(int, heir.id))) if heir is not None else ():
-        if each.state in work.WAITING:
-            each.lane = min(each.lane, job.lane)
-            each.turn_at = min(each.turn_at, job.turn_at)
-            each.ages_at = lifecycle.ages_at(each.lane, each.due_at)
-            session.add(each)
-    if not _supersede(session, job, now):
-        return
-    for need in needs_of(session, cast(int, job.id)):
-        own = need.cause.get("negative_id") == job.cause.get("negative_id")
-        asked_by_others = need.lane == Lane.ON_DEMAND and not own
-        if need.state in work.WAITING and not asked_by_others:
-            _supersede(session, need, now)
-
-
-def _supersede(session: Session, job: JobRow, now: datetime) -> bool:
-    query = select(JobRow).where(JobRow.id == job.id, col(JobRow.state).in_(work.WAITING))
-    locked = query.with_for_update(skip_locked=True).execution_options(populate_existing=True)
-    found = session.exec(locked).first()
-    if found is None or superseding.is_needed(session, found):
-        return False
-    message = "more has moved: the retest asks with that"
-    superseding.end_as_superseded(session, found, now, message=message)
-    return True
 
 
 def refusal(engine: EngineRow, *, by_hand: bool) -> str:

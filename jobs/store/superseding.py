@@ -1,4 +1,4 @@
-"""What gives way when a head is replaced: its benches and builds, and the baselines they wanted.
+"""What gives way to something newer: jobs of a replaced head, their baselines, a waiting retest.
 
 It ends nothing that runs and nothing that a person asked for.
 """
@@ -18,8 +18,8 @@ from jobs.planning.drafts import obstacle
 from jobs.planning.world import Place, World
 from jobs.store import events
 from jobs.store.events import NEW_REVISION, Ask, Head
-from jobs.store.needs import dependents_of
-from jobs.store.work import LIVE, WAITING
+from jobs.store.needs import dependents_of, needs_of
+from jobs.store.work import LIVE, WAITING, live_with_identity
 from jobs.tables import EngineRow, EventRow, JobRow, RevisionRow
 
 NOT_NEEDED = "what it was to be compared with was superseded"
@@ -147,3 +147,35 @@ def _heir_of_build(session: Session, build: JobRow) -> JobRow | None:
         if bench.state in WAITING and isinstance(number, int):
             return session.get(JobRow, number)
     return None
+
+
+def hand_on(session: Session, job: JobRow, *, now: datetime, asked_for: str = "") -> None:
+    """End a waiting retest and what was queued for it alone; its place goes to the one asked for.
+
+    One that a worker took meanwhile goes on.
+    """
+    heir = live_with_identity(session, asked_for)
+    for each in (heir, *needs_of(session, cast(int, heir.id))) if heir is not None else ():
+        if each.state in WAITING:
+            each.lane = min(each.lane, job.lane)
+            each.turn_at = min(each.turn_at, job.turn_at)
+            each.ages_at = lifecycle.ages_at(each.lane, each.due_at)
+            session.add(each)
+    if not _outlived(session, job, now):
+        return
+    for need in needs_of(session, cast(int, job.id)):
+        own = need.cause.get("negative_id") == job.cause.get("negative_id")
+        asked_by_others = need.lane == Lane.ON_DEMAND and not own
+        if need.state in WAITING and not asked_by_others:
+            _outlived(session, need, now)
+
+
+def _outlived(session: Session, job: JobRow, now: datetime) -> bool:
+    query = select(JobRow).where(JobRow.id == job.id, col(JobRow.state).in_(WAITING))
+    locked = query.with_for_update(skip_locked=True).execution_options(populate_existing=True)
+    found = session.exec(locked).first()
+    if found is None or is_needed(session, found):
+        return False
+    message = "more has moved: the retest asks with that"
+    end_as_superseded(session, found, now, message=message)
+    return True
