@@ -12,7 +12,11 @@ from collections.abc import Callable, Iterable
 
 LookUp = Callable[[str], Iterable[str]]
 
-LOCAL_NAMES = ("localhost", "local", "internal", "home.arpa")
+LOCAL_NAMES = ("localhost", "localdomain", "local", "internal", "home.arpa")
+
+TRANSLATED = tuple(
+    ipaddress.IPv6Network(each) for each in ("::/96", "64:ff9b::/96", "64:ff9b:1::/48")
+)
 
 
 def look_up(host: str) -> list[str]:
@@ -42,5 +46,20 @@ def leads_inside(home: str, there: str, look_up: LookUp = look_up) -> bool:
 
 def _is_public(text: str) -> bool:
     address = ipaddress.ip_address(text.partition("%")[0])
-    mapped = getattr(address, "ipv4_mapped", None)
-    return bool((mapped or address).is_global)
+    if isinstance(address, ipaddress.IPv6Address):
+        inner = _embedded(address)
+        if inner is not None:
+            return _is_public(str(inner))
+    return address.is_global and not address.is_multicast
+
+
+def _embedded(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    """The IPv4 address that an IPv6 one leads to: mapped, compatible, 6to4, by a translator.
+
+    The prefixes are those of RFC 4291, 3056, 6052 and 8215; of a local translator (8215) only a
+    /96 is unpacked, which is what there is.
+    """
+    found = address.ipv4_mapped or address.sixtofour
+    if found is None and any(address in network for network in TRANSLATED):
+        found = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return found

@@ -19,7 +19,7 @@ from jobs.errors import UsageError
 from jobs.store import catalog, weights
 from jobs.terminal import printable
 from workers.download_parts import take_room
-from workers.headers import read_local
+from workers.headers import HeaderRead, read_local
 from workers.weight_bringing import store_of
 from workers.weights import digest_of
 
@@ -47,7 +47,7 @@ def add_file(settings: Settings, database: Engine, path: Path, *, name: str = ""
         )
     store = store_of(settings, database)
     size_bytes = _checked(path)
-    _refuse_unreadable(path)
+    header = _readable(path)
     with tempfile.NamedTemporaryFile(prefix=".adding-", dir=store.root) as copy:
         with store.room_kept(size_bytes):
             take_room(copy.fileno(), size_bytes)
@@ -67,18 +67,22 @@ def add_file(settings: Settings, database: Engine, path: Path, *, name: str = ""
         if not weights.rows_with(session, sha256):
             values = {"model_class": wanted, "sha256": sha256, "size_bytes": size_bytes}
             catalog.upsert_model_file(session, wanted, now=clock.now(), values=values)
+        for row in weights.rows_with(session, sha256):
+            header.put_in(row)
+            session.add(row)
         rows = weights.say_stored(session, sha256, size_bytes, store=store.name, now=clock.now())
         return Added(sha256, size_bytes, tuple(row.name for row in rows))
 
 
-def _refuse_unreadable(path: Path) -> None:
-    """Refuse a file of which no bench and no estimate could say what it is."""
-    fault = read_local([path], check=_never).fault
-    if fault:
+def _readable(path: Path) -> HeaderRead:
+    """The header; a file of which no bench and no estimate could say what it is is refused."""
+    found = read_local([path], check=_never)
+    if found.fault:
         raise UsageError(
-            f"{printable(str(path))[-120:]!r} is no model we can read: {fault}",
+            f"{printable(str(path))[-120:]!r} is no model we can read: {found.fault}",
             advice="name a whole .gguf file; `forkscout gguf PATH` shows what is in it",
         )
+    return found
 
 
 def _never() -> None:

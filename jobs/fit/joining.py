@@ -8,6 +8,7 @@ from dataclasses import replace
 from jobs.errors import Permanent
 from jobs.fit.shape import Shape, TensorBytes
 from jobs.fit.shape_reading import shape_of
+from jobs.gguf.doubts import doubts
 from jobs.gguf.facts import ModelFacts
 from jobs.gguf.header import ArrayValue, Header, Value
 from jobs.gguf.limits import MOST_LAYERS
@@ -40,6 +41,12 @@ def shape_from(header: Header, facts: ModelFacts, *, parts: Sequence[ModelFacts]
     A list that the reader cut is filled up with its largest number: layers are then counted as the
     widest there is, and the shape's notes say so.
     """
+    impossible = doubts(header, facts.architecture)
+    if impossible:
+        raise Permanent(
+            f"its header cannot be right: {impossible[0]}",
+            advice="Take the file from its author again; `forkscout gguf` shows every size.",
+        )
     cut: list[str] = []
     keys = {name: _plain(name, value, cut) for name, value in header.keys.items()}
     shape = shape_of(

@@ -61,6 +61,9 @@ def _sizes(header: Header, architecture: str) -> Iterator[str]:
         nothing = name in HEADS and not stateful and not any(_numbers(value))
         if nothing or not _all_within(value, 0, MOST_COUNT):
             yield _cannot_be(architecture, name, value)
+    wide, narrow = (keys.get(f"{architecture}.{name}") for name in HEADS)
+    if isinstance(wide, int) and isinstance(narrow, int) and 0 < wide < narrow:
+        yield f"{narrow:,} KV heads of {wide:,} heads cannot be"
     layers = keys.get(f"{architecture}.block_count")
     heads = keys.get(f"{architecture}.nextn_predict_layers")
     if isinstance(layers, int) and isinstance(heads, int) and 0 <= layers < heads:

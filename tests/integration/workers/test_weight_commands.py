@@ -108,6 +108,9 @@ def test_a_persons_file_becomes_a_model(settings: Settings, opened: Engine, tmp_
     assert stored.read_bytes() == GGUF
     assert stored.stat().st_mode & 0o777 == 0o444
     assert present(opened) == {"mine-Q4_K_M": True}
+    with db.reading(opened) as session:
+        (row,) = catalog.model_files(session)
+    assert (row.facts["architecture"], row.header_fault) == ("llama", "")
     assert "mine-Q4_K_M" in run("add", str(mine), "--name", "another")
     assert list(present(opened)) == ["mine-Q4_K_M"]
     assert list(settings.weights.glob(".adding-*")) == []

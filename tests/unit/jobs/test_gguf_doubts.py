@@ -74,7 +74,22 @@ def test_a_model_without_attention_has_no_heads():
 )
 def test_a_size_that_cannot_be_meant_is_noted(key, value, said):
     """With its key and its value as the file has it."""
-    assert f"{key} = {said} cannot be" in notes_of(**{key.replace(".", "__"): value})
+    changed = {key.replace(".", "__"): value}
+    assert f"{key} = {said} cannot be" in notes_of(**changed)
+
+
+@pytest.mark.parametrize("key", ["context_length", "full_attention_interval"])
+def test_nothing_is_counted_with_a_size_that_cannot_be_meant(key):
+    """The model is refused as a whole, with the size that gives it away."""
+    header = header_of(SOUND | {f"llama.{key}": 0})
+    with pytest.raises(Permanent, match="cannot be right"):
+        shape_from(header, facts_of(header))
+
+
+def test_more_kv_heads_than_heads_are_noted():
+    """They share heads, they do not add any."""
+    found = notes_of(llama__attention__head_count=4, llama__attention__head_count_kv=8)
+    assert "8 KV heads of 4 heads cannot be" in found
 
 
 def test_more_layers_than_a_number_holds_are_shown_and_refused():
@@ -86,7 +101,7 @@ def test_more_layers_than_a_number_holds_are_shown_and_refused():
     facts = facts_of(header)
     assert facts.block_count == 2**63
     assert "llama.block_count = 9,223,372,036,854,775,808 cannot be" in facts.notes
-    with pytest.raises(Permanent, match="no possible count"):
+    with pytest.raises(Permanent, match="cannot be right"):
         shape_from(header, facts)
 
 

@@ -26,7 +26,9 @@ def look_up(host):
         "127.0.0.1", "127.9.9.9", "::1", "[::1]", "0.0.0.1", "10.1.2.3", "172.16.0.1",
         "192.168.1.1", "169.254.169.254", "100.64.0.1", "fe80::1%eth0", "fd00::1",
         "::ffff:127.0.0.1", "::ffff:10.0.0.1", "localhost", "LOCALHOST.", "a.localhost",
-        "nas.local",
+        "nas.local", "localhost.localdomain",
+        "64:ff9b::7f00:1", "64:ff9b::c0a8:101", "64:ff9b:1::a00:1", "2002:c0a8:101::1",
+        "::7f00:1", "::127.0.0.1", "224.0.0.1", "239.1.1.1", "ff02::1",
         "db.internal", "rebound.example", "office.example", "127.1", "2130706433", "0x7f000001",
     ],
 )  # fmt: skip
@@ -36,7 +38,15 @@ def test_what_only_we_reach_is_inside(host):
 
 
 @pytest.mark.parametrize(
-    "host", ["8.8.8.8", "2001:4860:4860::8888", "::ffff:8.8.8.8", "files.example", "nobody.example"]
+    "host",
+    [
+        "8.8.8.8",
+        "2001:4860:4860::8888",
+        "::ffff:8.8.8.8",
+        "64:ff9b::808:808",
+        "files.example",
+        "nobody.example",
+    ],
 )
 def test_what_the_public_reaches_is_not(host):
     """A name that nobody knows is nothing of ours."""
