@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, cast
 
 import structlog
-from sqlmodel import Session, col, select
+from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlmodel import Session
 
+from jobs.dialect import wire
 from jobs.model import Kind, Lane, Revision
 from jobs.planner import JobRequest, Weights
 from jobs.planning.chains import BenchWish, Files, chain
-from jobs.planning.drafts import Why, obstacle
+from jobs.planning.drafts import LeftOut, Why
 from jobs.planning.idle import is_idle
-from jobs.planning.plan import OF_FILES, OF_ISSUES, Plan, asked, plan
+from jobs.planning.plan import Plan, asked, plan
 from jobs.planning.rules import is_about
 from jobs.planning.world import Event, World
-from jobs.planning_tables import LeftOutRow
-from jobs.store import builds, catalog, forks, histories, moves, published, rules, work, worlds
+from jobs.store import (
+    builds,
+    catalog,
+    events,
+    histories,
+    moves,
+    rules,
+    seen_events,
+    superseding,
+    work,
+    worlds,
+)
+from jobs.store.events import TOOK_ITS_PLACE, Ask, Head, Told
 from jobs.store.targets import target_for
 from jobs.tables import EngineRow, EventRow, JobRow, ModelFileRow, RevisionRow
-
-NEW_REVISION = ("release", "fork_pushed", "branch_created", "upstream_synced")
-"""Kinds of event whose revision takes the place of an older one."""
-
-Ask = Mapping[str, Any]
-"""For which engine an event is planned: its number, its revision's, and the head it replaces."""
 
 log = structlog.get_logger()
 
@@ -36,13 +43,15 @@ log = structlog.get_logger()
 class Planned:
     """What was decided about one event, and the jobs that are new.
 
-    `there` says by identity why a request needed no job.
+    `there` says by identity why a request needed no job, `stands_for` counts events of the same
+    look that it replaced.
     """
 
     event: EventRow
     plan: Plan
     jobs: tuple[JobRow, ...] = ()
     there: Mapping[str, str] = field(default_factory=dict)
+    stands_for: int = 0
 
 
 def revision_value(engine: EngineRow, row: RevisionRow) -> Revision:
@@ -75,222 +84,205 @@ def bench_requests(
     return list(found.requests)
 
 
-def plan_events(
-    session: Session,
-    now: datetime,
-    *,
-    negatives: Collection[str] = (),
-    budget_hours: float = 0.0,
-) -> list[JobRow]:
-    """Queue what the events not yet planned ask for, and what a budget held back and has room for.
+def plan_events(session: Session, now: datetime, *, budget_hours: float = 0.0) -> list[JobRow]:
+    """Plan all in the caller's one transaction, for a few events; the jobs that are new.
 
-    `negatives` are identities of benches that stand as not working. The jobs that are new.
+    What comes from sources is planned by `jobs.planning_round`, a little at a time.
     """
     work.take_turn(session)
-    rows = unplanned(session)
-    waiting = _held_back(session, now)
-    if not rows and not waiting:
+    found = [*all_events(session, now, budget_hours=budget_hours)]
+    world = worlds.world(session, now)
+    for number in rules.held_back(session, histories.day_of(now)):
+        found += come_back(session, number, world, budget_hours=budget_hours)
+    return list({cast(int, job.id): job for each in found for job in each.jobs}.values())
+
+
+def all_events(session: Session, now: datetime, *, budget_hours: float = 0.0) -> Iterator[Planned]:
+    """Plan every event that nobody planned, each in its turn."""
+    seen = events.look(session)
+    world = worlds.world(session, now) if seen.order else World(now)
+    for number in seen.order:
+        behind = seen.behind.get(number, ())
+        yield from plan_next(session, number, world, behind=behind, budget_hours=budget_hours)
+
+
+def plan_next(
+    session: Session,
+    number: int,
+    world: World,
+    *,
+    behind: Sequence[Told] = (),
+    budget_hours: float = 0.0,
+) -> list[Planned]:
+    """Plan an event and those it stands for, unless somebody did."""
+    row = events.unplanned(session, number)
+    if row is None:
         return []
-    world = worlds.world(session, now, negatives=negatives)
-    queued: dict[int, JobRow] = {}
-    for row in rows:
-        for done in plan_event(session, row, world, budget_hours=budget_hours):
-            queued |= {cast(int, job.id): job for job in done.jobs}
-    for event_id, held in waiting.items():
-        for job in _come_back(session, event_id, held, world, budget_hours=budget_hours):
-            queued[cast(int, job.id)] = job
-    return list(queued.values())
-
-
-def unplanned(session: Session) -> list[EventRow]:
-    """Events that nobody planned, in the order in which they say what has to be done."""
-    query = select(EventRow).where(col(EventRow.planned).is_(False)).with_for_update()
-    return sorted(session.exec(query), key=_moment)
+    return plan_event(session, row, world, behind=behind, budget_hours=budget_hours)
 
 
 def plan_event(
-    session: Session, row: EventRow, world: World, *, budget_hours: float = 0.0
+    session: Session,
+    row: EventRow,
+    world: World,
+    *,
+    behind: Sequence[Told] = (),
+    budget_hours: float = 0.0,
 ) -> list[Planned]:
-    """Decide about an event for each engine that it is planned for, queue what it asks for."""
+    """Decide about an event for each engine that it is planned for, queue what it asks for.
+
+    One that cannot be planned is left out with the reason and holds up no other.
+    """
+
+    def act() -> list[Planned]:
+        return _plan_event(session, row, world, behind=behind, budget_hours=budget_hours)
+
+    return _by_itself(session, row, act, world.now)
+
+
+def _by_itself(
+    session: Session, row: EventRow, act: Callable[[], list[Planned]], now: datetime
+) -> list[Planned]:
+    try:
+        with session.begin_nested():
+            return act()
+    except (InterfaceError, OperationalError):
+        raise  # the database's trouble, not the event's
+    except Exception as fault:
+        log.exception("event cannot be planned", event_id=row.id)
+        session.refresh(row)
+        row.planned = True
+        session.add(row)
+        says = wire.plain(" ".join(f"{type(fault).__name__}: {fault}".split()))
+        left = LeftOut(f"event:{row.id}", row.title, Why.UNREADABLE, says[: rules.LONGEST_DETAIL])
+        rules.leave_out(session, cast(int, row.id), [left], now)
+        return [Planned(row, Plan(left_out=(left,)))]
+
+
+def _plan_event(
+    session: Session,
+    row: EventRow,
+    world: World,
+    *,
+    behind: Sequence[Told] = (),
+    budget_hours: float = 0.0,
+) -> list[Planned]:
     row.planned = True
     session.add(row)
+    gone = events.pass_over(session, behind, row, world.now) if behind else []
     again = moves.moved_by(session, row, world.now, budget_hours=budget_hours)
     if not is_about(world.rules, row.kind):
         return [Planned(row, Plan(), tuple(again))]
     world = replace(world, retests=frozenset(job.identity for job in again))
     asks = catalog.asked_by(row)
-    found = [_plan_ask(session, row, ask, world, budget_hours=budget_hours) for ask in asks]
-    return [replace(found[0], jobs=(*again, *found[0].jobs)), *found[1:]]
+    found = [_plan_ask(session, row, ask, gone, world, hours=budget_hours) for ask in asks]
+    first = replace(found[0], jobs=(*again, *found[0].jobs), stands_for=len(behind))
+    return [first, *found[1:]]
 
 
 def _plan_ask(
-    session: Session, row: EventRow, ask: Ask, world: World, *, budget_hours: float
+    session: Session,
+    row: EventRow,
+    ask: Ask,
+    gone: Sequence[Head],
+    world: World,
+    *,
+    hours: float,
 ) -> Planned:
-    event = _event(session, row, ask, world)
-    if row.kind in NEW_REVISION and event.revision is not None:
-        engine = world.engines.get(event.engine)
-        idle = engine is not None and is_idle(event, engine.family)
-        if engine is not None and obstacle(engine) is None and not idle:
-            _supersede(session, ask["replaces"], event.revision.id, world.now)
-    decided = plan(event, _with_history(session, event, world, budget_hours))
-    jobs, there = _queue(session, event, decided, world.now)
+    # Before anything gives way: what takes the place of a waiting bench has its hours.
+    world = replace(world, budgets=histories.budgets(session, world.now, hours=hours))
+    event = seen_events.seen(session, row, ask, world)
+    before = [head for head in gone if head[0] == ask["engine_id"]]
+    engine = world.engines.get(event.engine)
+    given: list[JobRow] = []
+    if before or engine is None or not is_idle(event, engine.family):
+        given = superseding.give_way(session, row, ask, before, world)
+        event = seen_events.seen(session, row, ask, world)
+    world = replace(world, given_up=superseding.places(given))
+    decided = plan(event, _with_history(session, event, world))
+    found = _queue(session, event, decided, world.now)
+    superseding.settle_baselines(session, given, decided.served, found, world.now)
     wanted = {request.identity for request in decided.requests}
     open_rows = rules.left_out(session, event_ids=[event.id])
     rules.close((r for r in open_rows if r.identity in wanted), world.now, ending="queued")
-    _keep_left_out(session, event, decided, world.now)
-    return Planned(row, decided, jobs, there)
+    rules.leave_out(session, event.id, decided.left_out, world.now)
+    return Planned(row, decided, _new(found, world.now), _there(session, event, decided, found))
 
 
-def _moment(event: EventRow) -> tuple[datetime, int]:
-    """When the event last said what has to be done: the head of a branch may have come back."""
-    again = event.payload.get("again_at")
-    return (datetime.fromisoformat(again) if again else event.seen_at, cast(int, event.id))
-
-
-def _with_history(session: Session, event: Event, world: World, budget_hours: float) -> World:
+def _with_history(session: Session, event: Event, world: World) -> World:
     if event.published is not None:
         known = {each.weights.sha256 for each in world.files}
         if event.published.weights.sha256 not in known:
             world = replace(world, files=(*world.files, event.published))
-    return histories.with_history(session, world, asked(event, world), budget_hours=budget_hours)
-
-
-def _event(session: Session, row: EventRow, ask: Ask, world: World) -> Event:
-    """The event as planning sees it; what it tells of is made known first."""
-    engine = session.get(EngineRow, ask["engine_id"]) if ask["engine_id"] else None
-    revision = _revision(session, row, ask, engine)
-    file = None
-    if row.kind in OF_FILES:
-        found, fault = published.file_of(session, row, world.now)
-        file = worlds.known_file(found) if found else None
-        if fault:
-            log.info("model file not usable", event_id=row.id, cause=fault)
-    parent = newest = None
-    if engine is not None and revision is not None:
-        newest = worlds.newest_revision(session, cast(int, engine.id))
-        parent = worlds.revision_before(session, revision)
-        known = world.engines.get(engine.name)
-        if parent is None and ask["revision_id"] and known and obstacle(known) is None:
-            published.parent_of(session, row, revision, world.now)
-            parent = worlds.revision_before(session, revision)
-    facts = row.payload.get("facts")
-    return Event(
-        id=cast(int, row.id),
-        kind=row.kind,
-        title=row.title,
-        engine=engine.name if engine else "",
-        revision=worlds.known_revision(engine, revision) if engine and revision else None,
-        parent=worlds.known_revision(engine, parent) if engine and parent else None,
-        published=file,
-        linked=_note(session, row),
-        low_priority=bool(row.payload.get("low_priority")),
-        newest=newest is None or revision is None or newest.id == revision.id,
-        facts=facts if isinstance(facts, dict) else row.payload,
-    )
-
-
-def _revision(
-    session: Session, row: EventRow, ask: Ask, engine: EngineRow | None
-) -> RevisionRow | None:
-    """What the event is about: its own revision, or the head at which it was noticed."""
-    if ask["revision_id"]:
-        return session.get(RevisionRow, ask["revision_id"])
-    facts = row.payload.get("facts")
-    after = facts.get("after") if isinstance(facts, dict) else None
-    if engine is None or not isinstance(after, str):
-        return None
-    query = select(RevisionRow).where(
-        RevisionRow.engine_id == engine.id, RevisionRow.commit == after
-    )
-    return session.exec(query).first()
-
-
-def _note(session: Session, row: EventRow) -> str | None:
-    """What a person noted beside an issue that they linked; None for one that nobody did."""
-    number = row.payload.get("number")
-    if row.kind not in OF_ISSUES or not isinstance(number, int):
-        return None
-    found = forks.linked_issue(session, str(row.payload.get("full_name")), number)
-    return found.note if found else None
+    return histories.with_history(session, world, asked(event, world))
 
 
 def _queue(
     session: Session, event: Event, decided: Plan, now: datetime
-) -> tuple[tuple[JobRow, ...], dict[str, str]]:
-    """The new jobs, and what needed none."""
+) -> dict[str, JobRow | None]:
     found = work.enqueue(session, decided.requests, now)
     for baseline in decided.baselines:
         job = found.get(baseline.bench)
         cause: dict[str, Any] = {"event_id": event.id, "baseline_of": job.id if job else None}
         requests = [replace(each, cause=cause) for each in baseline.requests]
         found |= work.enqueue(session, requests, now)
-    new = tuple(job for job in found.values() if job is not None and job.created_at == now)
-    there = {
+    return found
+
+
+def _there(
+    session: Session, event: Event, decided: Plan, found: Mapping[str, JobRow | None]
+) -> dict[str, str]:
+    """What needed no job, and why."""
+    return {
         each.identity: builds.why_there(session, each.payload["build_identity"], event.engine)
         for each in decided.everything
         if each.kind is Kind.BUILD and found.get(each.identity, each) is None
     }
-    return new, there
 
 
-def _keep_left_out(session: Session, event: Event, decided: Plan, now: datetime) -> None:
-    if not decided.left_out:
-        return
-    rules.leave_out(session, event.id, decided.left_out, now)
-    cut = [each for each in decided.left_out if each.why is Why.BUDGET]
-    if cut:
-        log.info("sweep cut by its budget", event_id=event.id, cut=len(cut), cause=cut[0].detail)
+def _new(found: Mapping[str, JobRow | None], now: datetime) -> tuple[JobRow, ...]:
+    return tuple(job for job in found.values() if job is not None and job.created_at == now)
 
 
-def _held_back(session: Session, now: datetime) -> dict[int, list[LeftOutRow]]:
-    """What a budget cut on an earlier day, by event."""
-    held: dict[int, list[LeftOutRow]] = {}
-    for row in rules.left_out(session, why=Why.BUDGET):
-        if row.left_at < histories.day_of(now):
-            held.setdefault(row.event_id, []).append(row)
-    return held
+def come_back(
+    session: Session, event_id: int, world: World, *, budget_hours: float = 0.0
+) -> list[Planned]:
+    """Queue what a budget cut and has room for now as backfill, where nothing newer took its place.
+
+    Only what was cut on an earlier day is looked at.
+    """
+    row = session.get_one(EventRow, event_id)
+
+    def act() -> list[Planned]:
+        return [Planned(row, Plan(), _come_back(session, row, world, hours=budget_hours))]
+
+    return _by_itself(session, row, act, world.now)
 
 
 def _come_back(
-    session: Session,
-    event_id: int,
-    held: Iterable[LeftOutRow],
-    world: World,
-    *,
-    budget_hours: float,
+    session: Session, row: EventRow, world: World, *, hours: float
 ) -> tuple[JobRow, ...]:
-    """Queue what a budget has room for now as backfill, where nothing newer took its place."""
-    rows = list(held)
-    row = session.get_one(EventRow, event_id)
-    asks = (_event(session, row, ask, world) for ask in catalog.asked_by(row))
-    events = [event for event in asks if event.newest]
-    if not events:
-        rules.close(rows, world.now, ending="something newer took its place")
+    event_id = cast(int, row.id)
+    left = rules.left_out(session, event_ids=[event_id], why=Why.BUDGET)
+    rows = [each for each in left if each.left_at < histories.day_of(world.now)]
+    asks = (seen_events.seen(session, row, ask, world) for ask in catalog.asked_by(row))
+    newest = [event for event in asks if event.newest]
+    if not newest:
+        rules.close(rows, world.now, ending=TOOK_ITS_PLACE)
         return ()
     only = {each.identity for each in rows}
     jobs: list[JobRow] = []
     wanted: set[str] = set()
     still: set[str] = set()
-    for event in events:
-        found = _with_history(session, event, world, budget_hours)
+    for event in newest:
+        world = replace(world, budgets=histories.budgets(session, world.now, hours=hours))
+        found = _with_history(session, event, world)
         decided = plan(event, found, only=only, lane=Lane.BACKFILL)
-        jobs += _queue(session, event, decided, world.now)[0]
+        jobs += _new(_queue(session, event, decided, world.now), world.now)
         wanted |= {request.identity for request in decided.requests}
         still |= {each.identity for each in decided.left_out}
-        _keep_left_out(session, event, decided, world.now)
+        rules.leave_out(session, event.id, decided.left_out, world.now)
     gone = [each for each in rows if each.identity not in still - wanted]
     rules.close((r for r in gone if r.identity in wanted), world.now, ending="queued")
     rules.close((r for r in gone if r.identity not in wanted), world.now, ending="not asked now")
     return tuple(jobs)
-
-
-def _supersede(session: Session, replaced: str | None, revision_id: int, now: datetime) -> None:
-    """The head that this one replaced need not be measured any more."""
-    revision = session.get_one(RevisionRow, revision_id)
-    query = select(RevisionRow).where(
-        RevisionRow.engine_id == revision.engine_id, RevisionRow.commit == replaced
-    )
-    for older in session.exec(query):
-        if older.id != revision_id:
-            message = f"superseded by {revision.label}"
-            work.supersede(session, cast(int, older.id), now, message=message)

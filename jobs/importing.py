@@ -220,6 +220,7 @@ def _job(
         identity=identity,
         title=f"import {payload.stack} ({one.scenario.key})",
         payload=payload.model_dump(mode="json"),
+        revision_id=payload.revision_id,
         reason="measured on another machine and imported",
         source="import",
         created_at=now,

@@ -51,6 +51,11 @@ class JobRequest:
         return now - self.priority * PRIORITY_STEP
 
 
+def priority_of(asked_at: datetime, turn_at: datetime) -> int:
+    """The priority, in whole steps, that gives something asked for at that moment its turn."""
+    return round((asked_at - turn_at) / PRIORITY_STEP)
+
+
 @dataclass(frozen=True)
 class Weights:
     """A model file as far as planning needs it."""

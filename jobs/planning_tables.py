@@ -5,10 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import UniqueConstraint
+from sqlalchemy import Index, UniqueConstraint, text
 from sqlmodel import Field, SQLModel
 
 from jobs.columns import json_value, moment
+
+OPEN = "closed_at IS NULL"
 
 
 class RuleRow(SQLModel, table=True):
@@ -41,7 +43,16 @@ class LeftOutRow(SQLModel, table=True):
     """What planning did not queue for an event, and why; `closed_at` once that is settled."""
 
     __tablename__ = "left_out"
-    __table_args__ = (UniqueConstraint("event_id", "identity"),)
+    __table_args__ = (
+        UniqueConstraint("event_id", "identity"),
+        Index(
+            "ix_left_out_open",
+            "why",
+            "left_at",
+            sqlite_where=text(OPEN),
+            postgresql_where=text(OPEN),
+        ),
+    )
     id: int | None = Field(default=None, primary_key=True)
     event_id: int = Field(foreign_key="event.id", index=True)
     identity: str

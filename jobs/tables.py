@@ -18,6 +18,7 @@ BLOCKED = "state = 'blocked'"
 AGES = "state = 'queued' AND ages_at IS NOT NULL"
 BROKEN = "state in ('failed', 'dead')"
 ENDED = "finished_at IS NOT NULL"
+UNPLANNED = "NOT planned"
 EXPIRES = "state in ('queued', 'blocked') AND expires_at IS NOT NULL"
 
 
@@ -46,7 +47,10 @@ class EngineRow(SQLModel, table=True):
 
 
 class RevisionRow(SQLModel, table=True):
-    """An engine at one full commit sha, or at one wheel's sha256."""
+    """An engine at one full commit sha, or at one wheel's sha256.
+
+    `replaced`: a newer head took its place before anybody measured it.
+    """
 
     __tablename__ = "revision"
     __table_args__ = (UniqueConstraint("engine_id", "commit"),)
@@ -56,6 +60,7 @@ class RevisionRow(SQLModel, table=True):
     label: str
     order_key: str = ""
     committed_at: datetime | None = moment(default=None)
+    replaced: bool = False
     first_seen_at: datetime = moment()
 
 
@@ -63,6 +68,7 @@ class EventRow(SQLModel, table=True):
     """A sighting worth acting on, once."""
 
     __tablename__ = "event"
+    __table_args__ = (_index_where("ix_event_unplanned", UNPLANNED, "id"),)
     id: int | None = Field(default=None, primary_key=True)
     key: str = Field(unique=True)
     kind: str
@@ -164,13 +170,16 @@ class JobRow(SQLModel, table=True):
 
     Within a lane the earlier `turn_at` goes first. `source` is who asked, `cause` what made it:
     ids of an event, a rule, a negative or another job. `put_off` rows stand outside the line until
-    `due_at`; at `ages_at` a row that still waits moves up a lane.
+    `due_at`; at `ages_at` a row that still waits moves up a lane. `revision_id` and `event_id` are
+    those of payload and cause, so that they can be asked for.
     """
 
     __tablename__ = "job"
     __table_args__ = (
         _index_where("ux_job_live_identity", LIVE, "identity", unique=True),
         Index("ix_job_identity", "identity"),
+        Index("ix_job_revision", "revision_id"),
+        Index("ix_job_event", "event_id"),
         _index_where(
             "ix_job_line", IN_LINE, "queue", "lane", "turn_at", "id", "due_at", "estimate_seconds"
         ),
@@ -195,6 +204,8 @@ class JobRow(SQLModel, table=True):
     reason: str = ""
     source: str = ""
     cause: dict[str, Any] = json_value()
+    revision_id: int | None = None
+    event_id: int | None = None
     estimate_seconds: float | None = None
     created_at: datetime = moment()
     due_at: datetime = moment()

@@ -11,9 +11,9 @@ from sqlalchemy import Engine
 
 from jobs import clock
 from jobs.config import Settings
-from jobs.db import database_now, reading, writing
-from jobs.dispatch import plan_events
+from jobs.db import reading
 from jobs.errors import ScoutError, UsageError
+from jobs.planning_round import plan_round
 from jobs.tables import JobRow
 from scout.candidate_identity import by_number
 from scout.candidates import look_at_candidates
@@ -160,9 +160,8 @@ def glance(
     of_hub = _look_at_hub(database, settings, hub_names, forced=bool(source), on_look=on_look)
     late: list[Trouble] = []
     if of_hub is not None:
-        with going_on(late, "what is to be queued"), writing(database) as session:
-            hours = settings.budget_hours_per_day
-            jobs += plan_events(session, database_now(session), budget_hours=hours)
+        with going_on(late, "what is to be queued"):
+            jobs += plan_round(database, budget_hours=settings.budget_hours_per_day)
         summary = summary.joined(Summary(troubles=tuple(late)))
     if not names:
         return Glance(summary, hub=of_hub, remarks=_unasked(source), jobs=tuple(jobs))
@@ -176,9 +175,7 @@ def glance(
     late = []
     with going_on(late, "what is to be queued"):
         keep_scores(database, now=clock.now)
-        with writing(database) as session:
-            hours = settings.budget_hours_per_day
-            jobs += plan_events(session, database_now(session), budget_hours=hours)
+        jobs += plan_round(database, budget_hours=settings.budget_hours_per_day)
     summary = summary.joined(Summary(troubles=tuple(late)))
     return Glance(summary, found, of_hub, _remarks(settings, source, found), tuple(jobs))
 

@@ -14,8 +14,8 @@ from sqlmodel import Session
 from jobs import clock, git_network, queue
 from jobs.config import Settings
 from jobs.db import database_now, reading, writing
-from jobs.dispatch import plan_events
 from jobs.errors import ScoutError
+from jobs.planning_round import plan_round
 from jobs.station import Station
 from jobs.store import catalog, fleet
 from jobs.tables import JobRow
@@ -88,9 +88,8 @@ def look_and_plan(
         summary = summary.joined(_look_at_git(database, settings, on_look, force=force))
     jobs: list[JobRow] = []
     unplanned: list[Trouble] = []
-    with going_on(unplanned, "what is to be queued"), writing(database) as session:
-        hours = settings.budget_hours_per_day
-        jobs = plan_events(session, database_now(session), budget_hours=hours)
+    with going_on(unplanned, "what is to be queued"):
+        jobs = plan_round(database, budget_hours=settings.budget_hours_per_day)
     return summary.joined(Summary(troubles=tuple(unplanned))), jobs
 
 
@@ -150,8 +149,8 @@ def candidates_round(station: Station) -> CandidateRound | None:
     note_round(station.database, CANDIDATES, found.summary, now=clock.now())
     if found.looked:
         keep_scores(station.database, now=clock.now)
+    plan_round(station.database, budget_hours=settings.budget_hours_per_day)
     with writing(station.database) as session:
-        plan_events(session, database_now(session), budget_hours=settings.budget_hours_per_day)
         fleet.close_slot(session, CANDIDATES, slot, {"state": "done", **outcome})
     log.info("candidates looked at", looked=len(found.looked), new=len(found.new), left=found.left)
     return found

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from jobs import queue
 from jobs.db import database_now, writing
-from jobs.dispatch import plan_events
+from jobs.planning_round import plan_round
 from jobs.station import Station
 from jobs.store import fleet
 
@@ -53,9 +53,8 @@ def end_turn(
         "waiting": list(found.waiting),
         "remarks": list(remarks),
     }
+    jobs = plan_round(station.database, budget_hours=station.settings.budget_hours_per_day)
     with writing(station.database) as session:
-        hours = station.settings.budget_hours_per_day
-        jobs = plan_events(session, database_now(session), budget_hours=hours)
         fleet.close_slot(session, schedule, slot, outcome)
     for name in {job.queue for job in jobs}:
         queue.ring(station.app, name)

@@ -35,7 +35,8 @@ def told(found: Why) -> Iterator[str]:
         number = f" ({origin.kind} {origin.id})" if origin.id is not None else ""
         at = f", {origin.at:%Y-%m-%d %H:%M} UTC" if origin.at else ""
         yield f"  {origin.says}{number}{at}"
-    yield f"  lane {Lane(job.lane).word}"
+    first = f", priority {found.priority}" if found.priority else ""
+    yield f"  lane {Lane(job.lane).word}{first}"
     if job.expires_at:
         yield f"  worth nothing after {job.expires_at:%Y-%m-%d %H:%M} UTC"
     yield from _part("why it waits", [wait.says for wait in found.waits])

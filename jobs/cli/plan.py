@@ -18,6 +18,8 @@ from jobs.dispatch import Planned
 from jobs.errors import UsageError
 from jobs.model import Kind
 from jobs.planner import JobRequest
+from jobs.planning.worth import UNKNOWN_SECONDS
+from jobs.planning_round import planning
 from jobs.planning_tables import LeftOutRow
 from jobs.screen import screen
 from jobs.store import catalog, rules, work, worlds
@@ -60,26 +62,24 @@ def plan(
 def _plan(
     settings: Settings, database: Engine, event: str, *, dry_run: bool, as_json: bool
 ) -> None:
-    with trying(database) if dry_run else writing(database) as session:
-        found = _planned(session, event, settings)
-        shown = [_as_json(each) for each in found]
-        trees = [_lines(each) for each in found]
-        jobs = [job for each in found for job in each.jobs]
+    hours = settings.budget_hours_per_day
+    if dry_run or event:
+        with trying(database) if dry_run else writing(database) as session:
+            found = _planned(session, event, hours)
+    else:
+        found = list(planning(database, budget_hours=hours))
+    with reading(database) as session:
         any_event = bool(catalog.events(session, limit=1))
-        came_back: list[JobRow] = []
-        if not dry_run and not event:
-            came_back = dispatch.plan_events(
-                session, database_now(session), budget_hours=settings.budget_hours_per_day
-            )
     if as_json:
-        typer.echo(json_text(shown))
-    for lines in () if as_json else trees:
-        for line in lines:
+        typer.echo(json_text([_as_json(each) for each in found]))
+    for each in () if as_json else found:
+        for line in _lines(each):
             typer.echo(one_line(line))
     if not found and not as_json:
         typer.echo(NOTHING_NEW if any_event else NOTHING_SEEN)
     if not dry_run:
-        _ring(settings, database, [*jobs, *came_back], quiet=as_json)
+        jobs = [job for each in found for job in each.jobs]
+        _ring(settings, database, jobs, quiet=as_json)
 
 
 def _ring(settings: Settings, database: Engine, jobs: Sequence[JobRow], *, quiet: bool) -> None:
@@ -88,16 +88,13 @@ def _ring(settings: Settings, database: Engine, jobs: Sequence[JobRow], *, quiet
         typer.echo(f"nobody serves {', '.join(unserved)} now; `forkscout up` starts the workers")
 
 
-def _planned(session: Session, event: str, settings: Settings) -> list[Planned]:
+def _planned(session: Session, event: str, hours: float) -> list[Planned]:
     work.take_turn(session)
-    rows = [_event(session, event)] if event else dispatch.unplanned(session)
-    world = worlds.world(session, database_now(session))
-    hours = settings.budget_hours_per_day
-    return [
-        done
-        for row in rows
-        for done in dispatch.plan_event(session, row, world, budget_hours=hours)
-    ]
+    now = database_now(session)
+    if not event:
+        return list(dispatch.all_events(session, now, budget_hours=hours))
+    row, world = _event(session, event), worlds.world(session, now)
+    return dispatch.plan_event(session, row, world, budget_hours=hours)
 
 
 def _event(session: Session, text: str) -> EventRow:
@@ -110,6 +107,9 @@ def _event(session: Session, text: str) -> EventRow:
 def _lines(found: Planned) -> Iterator[str]:
     decided = found.plan
     yield f"event {found.event.id}: {found.event.title}"
+    if found.stands_for:
+        others = counted(found.stands_for, "event", "events")
+        yield f"  stands for {others} of this look, whose heads it replaced"
     by_identity = {request.identity: request for request in decided.everything}
     shown: set[str] = set()
     for request in decided.everything:
@@ -125,8 +125,9 @@ def _lines(found: Planned) -> Iterator[str]:
             yield f"  {_line(request)}{done}"
     benches = sum(request.kind is Kind.BENCH for request in decided.everything)
     if benches:
-        minutes = f"{decided.gpu_minutes:.0f} minutes of the rig"
-        unknown = f", {counted(decided.unknown, 'bench', 'benches')} of unknown length"
+        minutes = f"about {decided.counted_minutes:.0f} minutes of the rig"
+        ten = f"{UNKNOWN_SECONDS / 60:.0f} minutes"
+        unknown = f": {decided.unknown} of unknown length, counted as {ten} each"
         yield (
             f"  {counted(benches, 'bench', 'benches')}, {minutes}"
             + (unknown if decided.unknown else "")
@@ -143,7 +144,10 @@ def _line(request: JobRequest) -> str:
     length = "length unknown" if took is None else f"about {took / 60:.1f} min"
     baseline = f", {request.reason}" if request.reason.startswith("baseline") else ""
     trial = ", a trial" if "(a trial: " in request.reason else ""
-    return f"{request.title}: {request.lane.name.lower()}, {length}{baseline}{trial}"
+    rule = f", rule {request.cause['rule']}" if request.cause.get("rule") else ""
+    first = f", priority {request.priority}" if request.priority else ""
+    how = f"{request.lane.name.lower()}{first}, {length}{rule}"
+    return f"{request.title}: {how}{baseline}{trial}"
 
 
 def _as_json(found: Planned) -> dict[str, Any]:
@@ -153,7 +157,9 @@ def _as_json(found: Planned) -> dict[str, Any]:
         "key": found.event.key,
         "kind": found.event.kind,
         "title": found.event.title,
+        "stands_for": found.stands_for,
         "gpu_minutes": round(decided.gpu_minutes, 2),
+        "counted_minutes": round(decided.counted_minutes, 2),
         "benches_of_unknown_length": decided.unknown,
         "jobs": [
             {
@@ -161,6 +167,7 @@ def _as_json(found: Planned) -> dict[str, Any]:
                 "title": request.title,
                 "queue": request.queue,
                 "lane": request.lane.name.lower(),
+                "rule": request.cause.get("rule"),
                 "priority": request.priority,
                 "source": request.source,
                 "reason": request.reason,

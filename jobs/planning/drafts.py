@@ -32,6 +32,8 @@ class Why(StrEnum):
     NEGATIVE = "negative"
     RULE = "rule"
     BUDGET = "over budget"
+    REPLACED = "replaced"
+    UNREADABLE = "not understood"
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from jobs.estimates import likely_seconds
 from jobs.model import Lane
@@ -39,6 +39,7 @@ class Plan:
     """Requests in the order they are queued, and what was left out.
 
     `gpu_minutes` are those of benches whose length is known, `unknown` counts the others.
+    `served` are benches under way, each with the one that is compared with it.
     """
 
     requests: tuple[JobRequest, ...] = ()
@@ -46,6 +47,12 @@ class Plan:
     left_out: tuple[LeftOut, ...] = ()
     gpu_minutes: float = 0.0
     unknown: int = 0
+    served: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def counted_minutes(self) -> float:
+        """What all of it draws on budgets, those of unknown length among them."""
+        return self.gpu_minutes + self.unknown * worth.UNKNOWN_SECONDS / 60
 
     @property
     def everything(self) -> tuple[JobRequest, ...]:
@@ -113,7 +120,7 @@ def plan(
             chosen[identity].draft.what,
             Why.BUDGET,
             f"{budget.name} has {budget.left / 3600:.1f} of {budget.seconds / 3600:.1f} h left "
-            f"today; worth {wanted.value:.2f}, takes {_minutes(wanted)}",
+            f"today; it takes {_minutes(wanted)}",
             wanted.value,
         )
     kept = [each for identity, each in chosen.items() if identity not in cut]
@@ -129,6 +136,7 @@ def plan(
         left_out=tuple(left.values()),
         gpu_minutes=sum(known) / 60,
         unknown=len(benches) - len(known),
+        served=dict(_served(kept, world)),
     )
 
 
@@ -187,7 +195,8 @@ def _stands(draft: Draft, world: World) -> bool:
 
 
 def _chosen(draft: Draft, rule: Rule, event: Event, world: World, lane: Lane | None) -> _Chosen:
-    rig, stack = draft.question.rig, draft.question.stack
+    question = draft.question
+    rig, stack = question.rig, question.stack
     requests = tuple(_signed(r, event, draft, rule, world, lane) for r in draft.chain.requests)
     value = worth.value_of(
         event,
@@ -197,8 +206,11 @@ def _chosen(draft: Draft, rule: Rule, event: Event, world: World, lane: Lane | N
         failures=world.failures.get((rig, stack), 0),
     )
     bench = requests[-1]
-    # What is under way is spoken for already: asking again joins it.
-    seconds = 0.0 if bench.identity in world.waiting else bench.estimate_seconds
+    # What is under way is spoken for already: asking again joins it, or takes its place.
+    spoken_for = (
+        bench.identity in world.waiting or (rig, stack, question.scenario) in world.given_up
+    )
+    seconds = 0.0 if spoken_for else bench.estimate_seconds
     wanted = Wanted(bench.identity, rig, draft.source, value, seconds)
     return _Chosen(draft, replace(draft.chain, requests=requests), wanted)
 
@@ -235,11 +247,20 @@ def _baselines(kept: Iterable[_Chosen], event: Event, world: World) -> Iterator[
             continue
         bench = found.bench.identity
         known = bench in world.tried | world.waiting | world.negatives or bench in told
-        if known or found.build.identity in world.failed or _over(each, world):
+        replaced = event.parent is not None and event.parent.replaced
+        if known or replaced or found.build.identity in world.failed or _over(each, world):
             continue
         told.add(bench)
         requests = tuple(_signed(r, event, each.draft, None, world) for r in found.requests)
         yield Baseline(each.chain.bench.identity, requests)
+
+
+def _served(kept: Iterable[_Chosen], world: World) -> Iterator[tuple[str, str]]:
+    """Baselines that wait already, each with the bench that is compared with it."""
+    for each in kept:
+        found = each.draft.baseline
+        if found is not None and found.bench.identity in world.waiting:
+            yield found.bench.identity, each.chain.bench.identity
 
 
 def _is_measured(chain: Chain, world: World) -> bool:
@@ -256,12 +277,15 @@ def _over(each: _Chosen, world: World) -> bool:
     )
 
 
-def _once(requests: Iterable[JobRequest]) -> Iterator[JobRequest]:
-    seen: set[str] = set()
+def _once(requests: Iterable[JobRequest]) -> Iterable[JobRequest]:
+    """Each question once; what several need is as urgent as the most urgent of them."""
+    found: dict[str, JobRequest] = {}
     for request in requests:
-        if request.identity not in seen:
-            seen.add(request.identity)
-            yield request
+        before = found.get(request.identity, request)
+        lane = min(before.lane, request.lane)
+        priority = max(each.priority for each in (before, request) if each.lane == lane)
+        found[request.identity] = replace(before, lane=lane, priority=priority)
+    return found.values()
 
 
 def _minutes(wanted: Wanted) -> str:

@@ -19,14 +19,21 @@ from jobs.planner import Weights
 from jobs.planning.rules import Rule
 from jobs.scenarios import SCENARIOS, Scenario
 
+Place = tuple[str, str, str]
+"""Rig, stack and scenario of a bench."""
+
 
 @dataclass(frozen=True)
 class KnownRevision:
-    """A revision, the number of its row, and what was read of the engine at that state."""
+    """A revision, the number of its row, and what was read of the engine at that state.
+
+    `replaced`: a newer head took its place before anybody measured it.
+    """
 
     id: int
     value: Revision
     state: EngineState
+    replaced: bool = False
 
 
 @dataclass(frozen=True)
@@ -155,6 +162,8 @@ class World:
     `tried` are identities of jobs that ended, `waiting` of those under way, `negatives` of benches
     that stand as not working, `questions` are theirs without what may move, `retests` those that
     this event asks again; `failed` says why the last job of an identity failed for good.
+    `given_up` are benches that waited for the head which this event replaces, as `Place`s: what
+    takes their place is spoken for in every budget already.
     `past` holds the newest jobs of a queue that succeeded, `failures` is by rig and stack.
     """
 
@@ -169,6 +178,7 @@ class World:
     waiting: frozenset[str] = frozenset()
     negatives: frozenset[str] = frozenset()
     retests: frozenset[str] = frozenset()
+    given_up: frozenset[Place] = frozenset()
     questions: frozenset[str] = frozenset()
     failed: Mapping[str, str] = field(default_factory=dict)
     series: Mapping[str, SeriesPast] = field(default_factory=dict)

@@ -28,7 +28,10 @@ class Durations:
         return likely_seconds(request.kind, request.payload, self.of(request.queue))
 
     def of(self, queue: str) -> list[Past]:
-        """The newest jobs of a queue that succeeded, newest first."""
+        """The newest jobs of a queue that succeeded, newest first.
+
+        An import took no time here, and after a clock that was set back nobody knows how long.
+        """
         if queue not in self._past:
             self._past[queue] = self._read(queue)
         return self._past[queue]
@@ -49,5 +52,5 @@ class Durations:
         return [
             Past(kind, payload, (finished - started).total_seconds())
             for kind, payload, started, finished, state in self._session.execute(newest)
-            if state == State.SUCCEEDED.value and started is not None and finished is not None
+            if state == State.SUCCEEDED.value and started and finished and finished > started
         ]

@@ -58,7 +58,7 @@ class Expectations:
 
     def _remaining(self, row: JobRow) -> float | None:
         ran = (self.now - row.started_at).total_seconds() if row.started_at else 0.0
-        return remaining_seconds(row.estimate_seconds, ran)
+        return remaining_seconds(row.estimate_seconds, max(0.0, ran))
 
     def _first_free(self, queue: str) -> float | None:
         """Seconds until a worker of this queue has nothing to do; None where that is not known."""

@@ -27,13 +27,8 @@ CHUNK = 500
 FORGOTTEN = (State.CANCELLED.value, State.SUPERSEDED.value, State.EXPIRED.value)
 
 
-def with_history(
-    session: Session, world: World, asked: Asked, *, budget_hours: float = 0.0
-) -> World:
-    """The same with what was tried, failed and measured of these questions, and what budgets hold.
-
-    `budget_hours` a day go for every rig that has no budget of its own, 0 for none.
-    """
+def with_history(session: Session, world: World, asked: Asked) -> World:
+    """The same with what was tried, failed and measured of these questions."""
     tried, waiting, failed = _jobs_of(session, asked.identities)
     return replace(
         world,
@@ -41,7 +36,6 @@ def with_history(
         waiting=waiting,
         failed=failed,
         series=_series(session, asked.series),
-        budgets=budgets(session, world.now, hours=budget_hours),
     )
 
 

@@ -96,7 +96,7 @@ def event(session: Session, event_id: int) -> EventDetail | None:
 
 def event_ids(session: Session) -> tuple[int, ...]:
     """Every event that led to a job or left something out, oldest first."""
-    cause = col(JobRow.cause)["event_id"].as_integer()
+    cause = col(JobRow.event_id)
     asked = set(session.exec(select(cause).where(cause.is_not(None)).distinct()))
     left = set(session.exec(select(LeftOutRow.event_id).distinct()))
     known = session.exec(select(EventRow.id).order_by(col(EventRow.id)))

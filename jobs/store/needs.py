@@ -86,6 +86,9 @@ def _refresh(session: Session, dependent: JobRow) -> None:
 
 def take_over(session: Session, job: JobRow) -> None:
     """Let what is blocked by earlier, ended jobs of the same question wait for this one instead."""
+    earlier = select(JobRow.id).where(JobRow.identity == job.identity, JobRow.id != job.id)
+    if session.exec(earlier.limit(1)).first() is None:
+        return
     dependent, ended = aliased(JobRow), aliased(JobRow)
     query = (
         select(JobNeedRow, dependent)

@@ -85,6 +85,7 @@ class Why:
     """All that `--why` tells of a job."""
 
     job: ShownJob
+    priority: int
     origins: tuple[Origin, ...]
     waits: tuple[Wait, ...]
     needs: tuple[Needed, ...]
@@ -116,6 +117,7 @@ def _why(session: Session, row: JobRow, now: datetime, *, share: float) -> Why:
     dependents = waiting[:MOST_DEPENDENTS]
     return Why(
         job=shown,
+        priority=planner.priority_of(row.created_at, row.turn_at),
         origins=tuple(_origins(session, row)),
         waits=(*_waits(session, row, place, now, share=share), *busy),
         needs=_tree(session, job_id, DEEPEST),

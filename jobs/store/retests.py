@@ -9,20 +9,19 @@ from typing import cast
 
 from sqlmodel import Session, select
 
-from jobs import lifecycle, negatives, planner
+from jobs import negatives, planner
 from jobs.engines.registry import FAMILIES
 from jobs.errors import UsageError
-from jobs.model import Kind, Lane, State, Trust
+from jobs.model import Kind, Lane, Trust
 from jobs.negative_tables import NegativeMoveRow, NegativeRow
 from jobs.negatives import DRAFTER, Move
 from jobs.planner import JobRequest, Weights
 from jobs.planning.chains import BenchWish, Files, chain
 from jobs.planning.pairs import speculation_of
 from jobs.scenarios import DEFAULT_SCENARIO, SCENARIOS, Scenario
-from jobs.store import catalog, grounds, histories, noted, scenarios, work, worlds
+from jobs.store import catalog, grounds, histories, noted, scenarios, superseding, work, worlds
 from jobs.store import negatives as store
 from jobs.store.grounds import files_of, newest_revision
-from jobs.store.needs import dependents_of, needs_of
 from jobs.store.targets import target_for
 from jobs.store.work import HELD
 from jobs.tables import EngineRow, JobRow, ModelFileRow, RevisionRow, StackRow
@@ -133,11 +132,12 @@ def requeue(
         reason = f"{live.reason}; {reason}"
     asked = _requests(session, row, engine, revision, drafter, reason)
     event = {"event_id": again.event_id} if again.event_id else {}
+    by_hand = again.by_hand or (live is not None and live.lane == Lane.ON_DEMAND)
     signed = [
         replace(
             request,
-            lane=Lane.ON_DEMAND if again.by_hand else Lane.RETEST,
-            source=planner.BY_HAND if again.by_hand else f"engine:{engine.name}",
+            lane=Lane.ON_DEMAND if by_hand else Lane.RETEST,
+            source=planner.BY_HAND if by_hand else f"engine:{engine.name}",
             cause={"negative_id": row.id, **event},
         )
         for request in asked
@@ -148,13 +148,13 @@ def requeue(
         return _refuse(session, answered, noted.NO_HOURS)
     stuck = noted.stuck_retest(session, cast(int, row.id))
     if stuck is not None:
-        _give_way(session, stuck, now)
+        superseding.hand_on(session, stuck, now=now)
     jobs = _queue(session, signed, answered, now)
     if live is not None and live.identity == signed[-1].identity:
         live.reason = reason
         session.add(live)
     elif live is not None:
-        _give_way(session, live, now)
+        superseding.hand_on(session, live, now=now, asked_for=signed[-1].identity)
     return jobs
 
 
@@ -212,24 +212,6 @@ def _join(session: Session, job: JobRow, moves: Iterable[NegativeMoveRow]) -> No
             move.job_id = job.id
             job.reason = f"{job.reason}; {move.says}"
             session.add(move)
-    session.add(job)
-    session.flush()
-
-
-def _give_way(session: Session, job: JobRow, now: datetime) -> None:
-    """End a waiting retest, and what waits for nothing else."""
-    _supersede(session, job, now)
-    for need in needs_of(session, cast(int, job.id)):
-        waits = need.state in (State.QUEUED, State.BLOCKED) and need.lane != Lane.ON_DEMAND
-        needed = any(d.state in work.LIVE for d in dependents_of(session, cast(int, need.id)))
-        if waits and not needed:
-            _supersede(session, need, now)
-
-
-def _supersede(session: Session, job: JobRow, now: datetime) -> None:
-    lifecycle.check_move(State(job.state), State.SUPERSEDED)
-    job.state, job.finished_at, job.blocked_by = State.SUPERSEDED.value, now, None
-    job.message = "more has moved: the retest asks with that"
     session.add(job)
     session.flush()
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
+from sqlalchemy import text
 from sqlmodel import Session, SQLModel, col, select
 
 from jobs.planning.drafts import LeftOut, Why
-from jobs.planning_tables import BudgetRow, LeftOutRow, RuleRow
+from jobs.planning_tables import OPEN, BudgetRow, LeftOutRow, RuleRow
 from jobs.tables import EventRow, JobRow
 
 MOST_LEFT_OUT = 200
@@ -115,6 +116,14 @@ def left_out(
     return sorted(rows, key=lambda row: (-row.event_id, -(row.value or 0.0), row.id or 0))
 
 
+def held_back(session: Session, since: datetime) -> list[int]:
+    """Events of which a budget cut something before that moment, the newest first."""
+    query = select(LeftOutRow.event_id).where(
+        text(OPEN), LeftOutRow.why == Why.BUDGET.value, col(LeftOutRow.left_at) < since
+    )
+    return sorted(set(session.exec(query.distinct())), reverse=True)
+
+
 def close(rows: Iterable[LeftOutRow], now: datetime, *, ending: str) -> None:
     """These are settled."""
     for row in rows:
@@ -123,11 +132,10 @@ def close(rows: Iterable[LeftOutRow], now: datetime, *, ending: str) -> None:
 
 def jobs_of_events(session: Session, event_ids: Collection[int]) -> dict[int, list[JobRow]]:
     """The jobs that each of these events led to, and the baselines they brought along."""
-    asked = col(JobRow.cause)["event_id"].as_integer()
-    query = select(JobRow).where(asked.in_(list(event_ids))).order_by(col(JobRow.id))
+    asked = col(JobRow.event_id).in_(list(event_ids))
     found: dict[int, list[JobRow]] = {number: [] for number in event_ids}
-    for row in session.exec(query):
-        found[int(row.cause["event_id"])].append(row)
+    for row in session.exec(select(JobRow).where(asked).order_by(col(JobRow.id))):
+        found[cast(int, row.event_id)].append(row)
     return found
 
 

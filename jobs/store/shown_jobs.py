@@ -14,7 +14,7 @@ from jobs.store.expectations import Expected
 from jobs.store.shown import ShownJob
 from jobs.tables import JobNeedRow, JobRow, ResultRow
 
-HIDDEN = {"id", "payload", "fence", "ages_at"}
+HIDDEN = {"id", "payload", "fence", "ages_at", "revision_id", "event_id"}
 
 
 def shown_jobs(session: Session, rows: Sequence[JobRow]) -> tuple[ShownJob, ...]:

@@ -11,16 +11,17 @@ from sqlmodel import Session, col, select
 
 from jobs import lifecycle, tables
 from jobs.errors import UsageError
-from jobs.model import Kind, Lane, State
+from jobs.model import Kind, State
 from jobs.planner import BY_HAND, JobRequest
 from jobs.store import approvals, fetch_places
 from jobs.store.durations import Durations
-from jobs.store.needs import dependents_of, let_go, open_needs, refresh_dependents, take_over
+from jobs.store.needs import let_go, open_needs, refresh_dependents, take_over
 from jobs.store.results import may_use
 from jobs.tables import BuildRow, JobNeedRow, JobRow
 
 LIVE = [state.value for state in lifecycle.LIVE]
 HELD = [state.value for state in lifecycle.HELD]
+WAITING = [State.QUEUED.value, State.BLOCKED.value]
 
 LARGEST_ID = 2**31 - 1
 """What a number of a row can be at most; every database of ours takes it."""
@@ -89,7 +90,8 @@ def _waiting_twin(session: Session, request: JobRequest) -> JobRow | None:
 def _hurry(session: Session, job: JobRow, request: JobRequest, now: datetime) -> None:
     """A more urgent request for the same question moves the waiting job and its needs up.
 
-    The job lasts as long as the longer of the two wishes; a person is one more reason for it.
+    Of two turns the earlier one holds. The job lasts as long as the longer of the two wishes; a
+    person is one more reason for it.
     """
     if request.source == BY_HAND != job.source and "joined_at" not in job.cause:
         job.cause = {**job.cause, "joined_at": now.isoformat()}
@@ -99,6 +101,7 @@ def _hurry(session: Session, job: JobRow, request: JobRequest, now: datetime) ->
     if request.lane < job.lane:
         job.lane = int(request.lane)
         job.ages_at = lifecycle.ages_at(job.lane, job.due_at)
+    job.turn_at = min(job.turn_at, request.turn_at(now))
     if job.expires_at is not None:
         longer = request.expires_at is not None and request.expires_at <= job.expires_at
         job.expires_at = job.expires_at if longer else request.expires_at
@@ -146,6 +149,8 @@ def _insert(
         reason=request.reason,
         source=request.source,
         cause=dict(request.cause),
+        revision_id=request.payload.get("revision_id"),
+        event_id=request.cause.get("event_id"),
         estimate_seconds=durations.likely_seconds(request),
         expires_at=request.expires_at,
         turn_at=request.turn_at(now),
@@ -272,31 +277,6 @@ def cancel(session: Session, job_id: int, now: datetime) -> JobRow:
         refresh_dependents(session, row)
     session.add(row)
     return row
-
-
-def supersede(session: Session, revision_id: int, now: datetime, *, message: str) -> list[JobRow]:
-    """End the waiting benches and builds of a revision that a newer head has replaced.
-
-    What a person asked for stays, and so does a build that a living job still needs.
-    """
-    query = select(JobRow).where(
-        col(JobRow.state).in_([State.QUEUED.value, State.BLOCKED.value]),
-        col(JobRow.kind).in_([Kind.BENCH.value, Kind.BUILD.value]),
-        JobRow.lane != int(Lane.ON_DEMAND),
-        col(JobRow.payload)["revision_id"].as_integer() == revision_id,
-    )
-    ended: list[JobRow] = []
-    # By kind, "bench" comes before the "build" that it needs.
-    for row in session.exec(query.order_by(col(JobRow.kind), col(JobRow.id))).all():
-        if any(each.state in LIVE for each in dependents_of(session, cast(int, row.id))):
-            continue
-        lifecycle.check_move(State(row.state), State.SUPERSEDED)
-        row.state, row.finished_at, row.blocked_by = State.SUPERSEDED.value, now, None
-        row.message = message
-        session.add(row)
-        session.flush()
-        ended.append(row)
-    return ended
 
 
 def unblock(session: Session, cause: str, queue: str) -> int:

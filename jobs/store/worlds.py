@@ -98,7 +98,7 @@ def known_revision(engine: EngineRow, row: RevisionRow) -> KnownRevision:
         commit=row.commit,
         day=row.committed_at.date() if row.committed_at else None,
     )
-    return KnownRevision(row.id or 0, value, state)
+    return KnownRevision(row.id or 0, value, state, replaced=row.replaced)
 
 
 def newest_revision(session: Session, engine_id: int) -> RevisionRow | None:
@@ -111,8 +111,8 @@ def newest_revision(session: Session, engine_id: int) -> RevisionRow | None:
 def revision_before(session: Session, revision: RevisionRow) -> RevisionRow | None:
     """The last measured revision before this one, else one that is to be, else the last known.
 
-    A head that was superseded before anybody measured it is nothing to compare with while an older
-    one is on its way.
+    A head that was replaced before anybody measured it is nothing to compare with, unless a bench
+    of it is under way and of no other.
     """
     older = (
         RevisionRow.engine_id == revision.engine_id,
@@ -135,16 +135,20 @@ def revision_before(session: Session, revision: RevisionRow) -> RevisionRow | No
         return found
     known = session.exec(select(RevisionRow).where(*older).order_by(*last).limit(MOST_BEFORE)).all()
     awaited = _awaited(session, [row.id for row in known])
-    return next((row for row in known if row.id in awaited), next(iter(known), None))
+    standing = [row for row in known if not row.replaced]
+    likely = (*(row for row in standing if row.id in awaited),)
+    likely += (*(row for row in known if row.id in awaited), *standing)
+    return next(iter(likely), None)
 
 
-def _awaited(session: Session, revision_ids: Sequence[int | None]) -> set[int]:
+def _awaited(session: Session, revision_ids: Sequence[int | None]) -> set[int | None]:
     """Which of these revisions a bench is queued for."""
-    about = col(JobRow.payload)["revision_id"].as_integer()
-    query = select(JobRow).where(
-        JobRow.kind == Kind.BENCH.value, col(JobRow.state).in_(LIVE), about.in_(revision_ids)
+    query = select(JobRow.revision_id).where(
+        col(JobRow.revision_id).in_(revision_ids),
+        JobRow.kind == Kind.BENCH.value,
+        col(JobRow.state).in_(LIVE),
     )
-    return {int(row.payload["revision_id"]) for row in session.exec(query)}
+    return set(session.exec(query.distinct()))
 
 
 def _shape(row: ModelFileRow) -> tuple[Shape | None, str]:

@@ -20,7 +20,7 @@ from jobs.lifecycle import HELD, LIVE, MOVES, NO_SANDBOX
 from jobs.line_tables import AttemptRow
 from jobs.model import Blame, Kind, Lane, State
 from jobs.planner import digest
-from jobs.store import fleet, leases, needs, upkeep, work
+from jobs.store import fleet, leases, needs, superseding, upkeep, work
 from jobs.store.leases import Lease
 from jobs.tables import JobNeedRow, JobRow, WorkerRow
 
@@ -158,7 +158,7 @@ class Jobs(RuleBasedStateMachine):
     def supersede(self, revision: int) -> None:
         with self._writing() as session:
             work.take_turn(session)
-            ended = work.supersede(session, revision, self.now, message="newer")
+            ended = superseding.supersede(session, revision, self.now, message="newer")
             assert all(row.lane != Lane.ON_DEMAND for row in ended)
 
     @rule()

@@ -147,6 +147,8 @@ class Rows:
                     "turn_at": NOON + timedelta(minutes=number),
                     "finished_at": NOON + timedelta(minutes=number) if ended else None,
                     "attempts": 1,
+                    "revision_id": fields.get("payload", {}).get("revision_id"),
+                    "event_id": fields.get("cause", {}).get("event_id"),
                 }
                 | fields
             )

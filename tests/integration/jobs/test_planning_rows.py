@@ -310,9 +310,15 @@ def command(database, put, monkeypatch, tmp_path):
 def test_a_dry_run_shows_and_leaves_nothing(database, command):
     """Fetch, build, bench and baseline, the minutes they cost; no row is different after it."""
     text = command("plan", "--dry-run", "--all")
-    assert "bench buun master@2 with qwen:q3 on big (decode-128, 8k): fresh, length unknown" in text
+    assert (
+        "bench buun master@2 with qwen:q3 on big (decode-128, 8k): fresh, length unknown, "
+        "rule default:fork_pushed" in text
+    )
     assert "needs: build buun master@2 for big" in text
-    assert "2 benches, 0 minutes of the rig, 2 benches of unknown length" in text
+    assert (
+        "2 benches, about 20 minutes of the rig: 2 of unknown length, counted as 10 minutes each"
+        in text
+    )
     with db.reading(database) as session:
         assert session.exec(select(JobRow)).all() == []
         assert [event.planned for event in session.exec(select(EventRow))] == [False]

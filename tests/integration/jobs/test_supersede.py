@@ -9,7 +9,7 @@ from support.rows import NOON, Rows
 
 from jobs.db import writing
 from jobs.model import Kind, Lane, State
-from jobs.store import work
+from jobs.store import superseding, work
 from jobs.tables import JobRow
 
 
@@ -30,7 +30,7 @@ def test_waiting_jobs_of_the_older_head_end(database: Engine) -> None:
         build = waiting(rows, Kind.BUILD, 1)
         bench = waiting(rows, Kind.BENCH, 1, build)
         other = waiting(rows, Kind.BENCH, 2)
-        ended = work.supersede(session, 1, NOON, message="superseded by main@2")
+        ended = superseding.supersede(session, 1, NOON, message="superseded by main@2")
         assert [job.id for job in ended] == [bench.id, build.id]
         assert states(session, build, bench, other) == ["superseded", "superseded", "queued"]
         assert (bench.message, bench.finished_at) == ("superseded by main@2", NOON)
@@ -42,7 +42,7 @@ def test_what_runs_or_ended_is_left_alone(database: Engine, state: State) -> Non
     with writing(database) as session:
         rows = Rows(session)
         job = waiting(rows, Kind.BENCH, 1, state=state.value)
-        assert work.supersede(session, 1, NOON, message="") == []
+        assert superseding.supersede(session, 1, NOON, message="") == []
         assert states(session, job) == [state.value]
 
 
@@ -53,7 +53,7 @@ def test_what_a_person_asked_for_stays_with_its_build(database: Engine) -> None:
         build = waiting(rows, Kind.BUILD, 1)
         asked = waiting(rows, Kind.BENCH, 1, build, lane=int(Lane.ON_DEMAND))
         routine = waiting(rows, Kind.BENCH, 1, build)
-        work.supersede(session, 1, NOON, message="")
+        superseding.supersede(session, 1, NOON, message="")
         assert states(session, build, asked, routine) == ["queued", "blocked", "superseded"]
 
 
@@ -63,5 +63,5 @@ def test_a_build_that_another_fork_needs_stays(database: Engine) -> None:
         rows = Rows(session)
         build = waiting(rows, Kind.BUILD, 1)
         theirs = waiting(rows, Kind.BENCH, 2, build)
-        work.supersede(session, 1, NOON, message="")
+        superseding.supersede(session, 1, NOON, message="")
         assert states(session, build, theirs) == ["queued", "blocked"]

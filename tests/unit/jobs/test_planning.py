@@ -152,6 +152,37 @@ def test_a_first_measurement_brings_its_baseline():
     assert plan(event, world(tried=tried)).baselines == ()
 
 
+def test_a_replaced_head_is_no_baseline():
+    """It was superseded before anybody measured it; one of its benches that runs still serves."""
+    event = pushed(parent=revision(5))
+    [baseline] = plan(event, world()).baselines
+    replaced = replace(event, parent=replace(event.parent, replaced=True))
+    assert plan(replaced, world()).baselines == ()
+    bench = baseline.requests[-1].identity
+    found = plan(replaced, world(waiting=frozenset({bench})))
+    assert found.served == {bench: baseline.bench}
+
+
+def test_what_takes_the_place_of_a_waiting_bench_has_its_hours():
+    """A budget without an hour left cuts the other scenario alone."""
+    spent = Budget(seconds=60, spent=600, rig="big")
+    known = world(stack(scenarios=("decode-128", "decode-800")), budgets=(spent,))
+    found = plan(pushed(), replace(known, given_up=frozenset({("big", "qwen-buun", "decode-128")})))
+    assert bench_of(found).payload["scenario"] == "decode-128"
+    [left] = found.left_out
+    assert (left.why, "decode-800" in left.what) == (Why.BUDGET, True)
+    assert (left.value is not None, "worth" in left.detail) == (True, False)
+
+
+def test_what_several_benches_need_is_as_urgent_as_the_most_urgent():
+    """Lane and priority of the build are those of the bench that goes first."""
+    soon = Rule("soon", "fork_pushed", Do.BENCH, stacks=("b",), priority=2)
+    late = Rule("late", "fork_pushed", Do.BENCH, lane=Lane.BACKFILL, priority=9)
+    known = world(stack(), stack("b", context_tokens=4096), rules=(soon, late))
+    [build] = [each for each in plan(pushed(), known).requests if each.kind is Kind.BUILD]
+    assert (build.lane, build.priority) == (Lane.FRESH, 2)
+
+
 IDLE = ["README.md", "docs/build.md", "tests/test-arg.cpp", ".github/workflows/build.yml"]
 
 
@@ -204,6 +235,7 @@ def test_minutes_come_from_earlier_benches():
     """Of the same stack, else of the scenario on that rig; what nobody knows is said."""
     twice = world(stack(), stack("b", context_tokens=4096))
     assert (plan(pushed(), twice).gpu_minutes, plan(pushed(), twice).unknown) == (0.0, 2)
+    assert plan(pushed(), twice).counted_minutes == 20.0
     first, second = (
         each.payload for each in plan(pushed(), twice).requests if each.kind is Kind.BENCH
     )
