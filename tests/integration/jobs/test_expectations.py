@@ -172,6 +172,7 @@ def test_a_cause_that_names_nothing_is_no_obstacle(session: Session) -> None:
     """Rows of other releases and hostile ones: unknown numbers, words for numbers, huge ones."""
     rows = Rows(session)
     for number in (10**30, -1, "7; drop table job", None, True, 4711):
-        job = bench(rows, cause={"event_id": number, "confirms_job_id": number})
+        cause = {"event_id": number, "confirms_job_id": number}
+        job = bench(rows, cause=cause, event_id=None)
         found = reasons.why(session, job.id, NOON, share=SOURCE_SHARE)
         assert found.origins[-1].says == "new revision"

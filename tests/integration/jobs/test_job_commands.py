@@ -47,8 +47,11 @@ def test_a_number_that_no_job_has_is_a_usage_error(command: str, settings: Setti
             run(command, number)
 
 
-def test_what_strangers_wrote_does_not_drive_the_terminal(settings: Settings) -> None:
+def test_what_strangers_wrote_does_not_drive_the_terminal(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Title, message and advice are shown without escape sequences, markup stays text."""
+    monkeypatch.setenv("COLUMNS", "200")
     database = db.open_database(settings)
     with db.writing(database) as session:
         job = Rows(session).job(
