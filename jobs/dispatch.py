@@ -12,7 +12,6 @@ from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlmodel import Session
 
 from jobs.dialect import wire
-from jobs.errors import UsageError
 from jobs.model import Kind, Lane, Revision
 from jobs.planner import JobRequest, Weights
 from jobs.planning.chains import BenchWish, Files, chain
@@ -21,7 +20,6 @@ from jobs.planning.idle import is_idle
 from jobs.planning.plan import Plan, asked, plan
 from jobs.planning.rules import is_about
 from jobs.planning.world import Event, World
-from jobs.scenarios import SCENARIOS, Scenario
 from jobs.store import (
     builds,
     catalog,
@@ -288,12 +286,3 @@ def _come_back(
     rules.close((r for r in gone if r.identity in wanted), world.now, ending="queued")
     rules.close((r for r in gone if r.identity not in wanted), world.now, ending="not asked now")
     return tuple(jobs)
-
-
-def scenario_named(name: str) -> Scenario:
-    """The shipped scenario of this name; raises `UsageError` with those there are."""
-    if name not in SCENARIOS:
-        raise UsageError(
-            f"unknown scenario {name!r}", advice=f"known are: {', '.join(sorted(SCENARIOS))}"
-        )
-    return SCENARIOS[name]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import errno
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from jobs.model import Blame
 
@@ -71,6 +71,8 @@ class Stopped(ScoutError):
 class JobFailure(ScoutError):
     """The job failed"""
 
+    # `ending` is how its process ended, in words; `lines` are the last of its log.
+
     def __init__(
         self,
         detail: str = "",
@@ -79,11 +81,25 @@ class JobFailure(ScoutError):
         blame: Blame,
         phase: str = "",
         advice: str = "",
+        ending: str = "",
+        lines: Sequence[str] = (),
     ) -> None:
         self.failure_class = failure_class
         self.blame = blame
         self.phase = phase
+        self.ending = ending
+        self.lines = tuple(lines)
         super().__init__(detail, advice=advice)
+
+
+UNKNOWN = "unknown"
+"""The class of a failure that no rule of its family knows."""
+
+
+def is_unexplained(failure_class: str) -> bool:
+    """Whether a person should read the log: nothing in it was understood."""
+    crashed = failure_class.startswith(("crash_", "http_5"))
+    return crashed or failure_class in (UNKNOWN, "exit", "error_event", "connection_lost", "bug")
 
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})

@@ -9,6 +9,7 @@ OF_WORKERS = (
     "arch_mismatch",
     "connection_lost",
     "cpu_limit",
+    "crash_depth",
     "crash_first_request",
     "crash_load",
     "crash_request",
@@ -30,6 +31,7 @@ OF_WORKERS = (
     "stalled",
     "start_failed",
     "timeout",
+    "unknown",
     "unsupported",
 )
 """What a worker says where no line of a log explains it; workers only write these down."""

@@ -14,7 +14,7 @@ from jobs import exchange
 from jobs.dialect.wire import storable
 from jobs.errors import UsageError
 from jobs.model import Boot, Measurement, Validity
-from jobs.scenarios import Scenario
+from jobs.scenarios import Scenario, is_as_shipped
 
 MOST_BYTES = 64 * 2**20
 MOST_COMBINATIONS = 1_000
@@ -78,6 +78,14 @@ class CombinationTold(_Checked):
     failure: dict[str, Any] | None = None
 
 
+class PairingTold(_Checked):
+    """Two builds that were booted in turns: which of them this file is about."""
+
+    id: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
+    arm: Literal["A", "B"]
+    artifacts: dict[Literal["A", "B"], Sha256]
+
+
 class Document(_Checked):
     """The whole file."""
 
@@ -92,6 +100,7 @@ class Document(_Checked):
     build: BuildTold
     models: dict[Literal["target", "drafter", "mmproj"], ModelTold]
     combinations: list[CombinationTold] = Field(max_length=MOST_COMBINATIONS)
+    pairing: PairingTold | None = None
 
     @property
     def is_twin(self) -> bool:
@@ -160,6 +169,8 @@ def _scenario(told: Mapping[str, Any]) -> Scenario:
         raise _refused(_first(fault)) from fault
     if scenario.key != told.get("key") or len(scenario.key) > 200:
         raise _refused(f"scenario {str(told.get('key'))[:80]!r} is not what it says")
+    if not scenario.own and not is_as_shipped(scenario):
+        raise _refused(f"scenario {scenario.key[:80]!r} is none of ours, whatever it says")
     return scenario
 
 

@@ -141,6 +141,7 @@ def _one(
     origin = {
         "file_sha256": file_sha256,
         "made_at": told.made_at,
+        **({"pairing": told.pairing.model_dump()} if told.pairing else {}),
         "caged": told.caged,
         "twin_of": told.models["target"].twin_of,
         "models": {role: model.sha256 for role, model in told.models.items()},

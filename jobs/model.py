@@ -92,6 +92,7 @@ class Validity(StrEnum):
     CACHED = "cached"
     PARTIAL_OFFLOAD = "partial_offload"
     SPEC_INACTIVE = "spec_inactive"
+    DEGRADED = "degraded"
     TAINTED = "tainted"
     UNSTABLE = "unstable"
     WRONG_SERVER = "wrong_server"
@@ -152,7 +153,7 @@ class Step:
 
 @dataclass(frozen=True)
 class FailureRule:
-    """A pattern in a log that names what went wrong, whose fault it is and what to do.
+    """A pattern in a log that names what went wrong, where, whose fault it is and what to do.
 
     It counts in its phases, in all where it names none. A `general` one yields to every other.
     """
@@ -267,6 +268,9 @@ class Arrival:
 class Measurement:
     """One measured request. Times in milliseconds, rates in tokens per second.
 
+    Inter-token times lie between events with text, each of one token or of several that came at
+    once. `sanity` is 1 for text without a run of repetition and near 0 for nothing but one.
+    `source` says whose figures these are: `timings` are the server's, `wall` is our own clock.
     `after` is what machine and card said right after it: memory in bytes, clocks, power.
     """
 
@@ -285,12 +289,15 @@ class Measurement:
     arrival_tps: float | None = None
     ttft_ms: float | None = None
     ttft_content_ms: float | None = None
+    inter_token_p50_ms: float | None = None
+    inter_token_p99_ms: float | None = None
     draft_n: int | None = None
     draft_accepted_n: int | None = None
     finish_reason: str | None = None
     model_echo: str | None = None
     text_sha256: str | None = None
     text_head: str = ""
+    sanity: float | None = None
     source: str = "timings"
     timings: Mapping[str, Any] = field(default_factory=dict)
     after: Mapping[str, Any] = field(default_factory=dict)

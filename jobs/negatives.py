@@ -72,6 +72,7 @@ TELLING = frozenset(
     {
         Validity.UNSTABLE,
         Validity.SPEC_INACTIVE,
+        Validity.DEGRADED,
         Validity.BROKEN_OUTPUT,
         Validity.PARTIAL_OFFLOAD,
         Validity.CONFIG_MISMATCH,

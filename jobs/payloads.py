@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import BaseModel, ConfigDict, Field
 
 LEAST_CONTEXT, MOST_CONTEXT = 256, 2_097_152
@@ -34,6 +36,7 @@ class BenchPayload(_Payload):
     """Measure one build with one model file in one scenario on one rig.
 
     A drafter and a projector are known by their sha256, as the target is by its row.
+    `own_scenario` is the whole of a scenario that a user wrote; empty for a shipped one.
     """
 
     revision_id: int
@@ -52,6 +55,7 @@ class BenchPayload(_Payload):
     drafter_sha256: str = ""
     projector_file_id: int | None = None
     projector_sha256: str = ""
+    own_scenario: dict[str, Any] = Field(default_factory=dict)
 
     @property
     def beside(self) -> dict[str, str]:

@@ -15,13 +15,14 @@ from jobs.engines.registry import FAMILIES
 from jobs.errors import UsageError
 from jobs.health import Measured, Outcome
 from jobs.model import Blame, Kind, Lane, State
+from jobs.own_scenarios import asked_by
 from jobs.payloads import BenchPayload, HealthPayload
 from jobs.planner import JobRequest, Weights
 from jobs.planning.chains import BenchWish, Files, chain
 from jobs.rig_tables import GoldenRow, RigHealthRow
 from jobs.scenarios import SCENARIOS
 from jobs.station import Station
-from jobs.store import catalog, fleet, rigs, work
+from jobs.store import catalog, fleet, rigs, scenarios, work
 from jobs.store.targets import target_for
 from jobs.tables import EngineRow, JobRow, ModelFileRow, RevisionRow, WorkerRow
 
@@ -162,7 +163,7 @@ def _wanted(session: Session, golden: GoldenRow) -> BenchPayload:
             f"{engine.name} cannot be built yet, so it is no golden",
             advice="name a stack of another engine as [[golden]]",
         )
-    scenario = SCENARIOS[stack.scenarios[0]]
+    scenario = (SCENARIOS | scenarios.of_stack(stack))[stack.scenarios[0]]
     names = {"target": stack.target, "drafter": stack.drafter, "projector": stack.mmproj}
     found = dispatch.bench_requests(
         engine,
@@ -190,7 +191,7 @@ def _wish(wanted: BenchPayload) -> BenchWish:
     """The same question again, of today's recipe."""
     return BenchWish(
         rig=wanted.rig,
-        scenario=SCENARIOS[wanted.scenario],
+        scenario=asked_by(wanted.scenario, wanted.own_scenario),
         stack=wanted.stack,
         context_tokens=wanted.context_tokens,
         runs=wanted.runs,

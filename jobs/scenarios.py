@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 
+from jobs import prompts
 from jobs.errors import UsageError, did_you_mean
 
-PROMPT_SPACE_INVADERS = (
-    "Write a complete Space Invaders game as one HTML file. Use a canvas for drawing, the keyboard "
-    "for steering, a score, three lives and rising waves. Explain nothing, only write the file."
-)
-PROMPT_CODE = (
-    "Write a Python module with a thread-safe cache that forgets by age and by size, with type "
-    "hints and tests for each method. Explain nothing, only write the file."
-)
-PROMPT_PROSE = (
-    "Tell the story of a lighthouse keeper who finds a letter in a bottle, in plain prose without "
-    "headings, from the first storm of autumn to the first warm day of spring."
-)
+DIGEST_LENGTH = 12
+UNMEASURED = ("name", "runs", "boots", "filled_tokens", "depths", "own")
+"""Fields that change no number of a run, or that stand in the key themselves."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +21,7 @@ class Scenario:
 
     With `filled_tokens` the context really holds so many before the first is predicted, whatever
     is allocated. `depths` are the rungs of a ladder: each is measured as a series of its own.
+    An answer to a `picture` must hold the word `names`. `own` is one that a user wrote.
     """
 
     name: str
@@ -43,30 +38,74 @@ class Scenario:
     seed: int = 20260428
     filled_tokens: int = 0
     depths: tuple[int, ...] = ()
+    thinking: bool = False
+    picture: str = ""
+    names: str = ""
+    own: bool = False
+
+    @property
+    def digest(self) -> str:
+        """What its numbers depend on, whatever it is called and however often it is run."""
+        values = {key: value for key, value in asdict(self).items() if key not in UNMEASURED}
+        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
     @property
     def key(self) -> str:
-        """Name, version and filled depth: what a series depends on."""
+        """What a series depends on: name, version and filled depth, of an own one its digest."""
         depth = f"@{self.filled_tokens}" if self.filled_tokens else ""
-        return f"{self.name}.v{self.version}{depth}"
+        digest = f"-{self.digest[:DIGEST_LENGTH]}" if self.own else ""
+        return f"{self.name}.v{self.version}{digest}{depth}"
 
     @property
     def context_tokens(self) -> int:
         """The least context that has room for prompt and answer, as far as it is known."""
         return self.filled_tokens + self.tokens
 
+    def salt(self, run: int) -> str:
+        """What makes the prompt of one run unlike all others, and the same for every engine."""
+        return f"{self.name}.v{self.version}:{run}"
+
+    def prompt_of(self, run: int) -> str:
+        """The salted prompt: no server can have it in a cache from another run."""
+        return f"[{self.salt(run)}]\n{self.prompt}"
+
 
 SCENARIOS = {
     scenario.name: scenario
     for scenario in (
-        Scenario("decode-128", 1, "chat", PROMPT_SPACE_INVADERS, tokens=128, runs=5, boots=3),
+        Scenario("decode-128", 2, "chat", prompts.SPACE_INVADERS, tokens=128, runs=5, boots=3),
         Scenario(
-            "completion-128", 1, "completion", PROMPT_SPACE_INVADERS, tokens=128, runs=5, boots=3
+            "completion-128", 2, "completion", prompts.SPACE_INVADERS, tokens=128, runs=5, boots=3
         ),
-        Scenario("decode-800", 1, "chat", PROMPT_SPACE_INVADERS, tokens=800, runs=10, boots=2),
-        Scenario("code", 1, "chat", PROMPT_CODE, tokens=512, runs=5, boots=3, temperature=0.2),
-        Scenario("prose", 1, "chat", PROMPT_PROSE, tokens=512, runs=5, boots=3),
+        Scenario("decode-800", 2, "chat", prompts.SPACE_INVADERS, tokens=800, runs=10, boots=2),
+        Scenario("code", 2, "chat", prompts.CODE, tokens=512, runs=5, boots=3, temperature=0.2),
+        Scenario("prose", 2, "chat", prompts.PROSE, tokens=512, runs=5, boots=3),
+        Scenario(
+            "tool-replay",
+            1,
+            "chat",
+            prompts.tool_replay(),
+            tokens=512,
+            runs=5,
+            boots=3,
+            temperature=0.2,
+        ),
         Scenario("prefill", 1, "filled", "", tokens=16, runs=5, boots=2, filled_tokens=4096),
+        Scenario("thinking-off", 1, "chat", prompts.RIDDLE, tokens=512, runs=5, boots=3),
+        Scenario(
+            "thinking-on", 1, "chat", prompts.RIDDLE, tokens=512, runs=5, boots=3, thinking=True
+        ),
+        Scenario(
+            "vision",
+            1,
+            "chat",
+            prompts.PICTURE,
+            tokens=128,
+            runs=5,
+            boots=2,
+            picture=prompts.GRADIENT,
+            names="red",
+        ),
     )
 }
 LADDERS = {
@@ -85,18 +124,28 @@ LADDERS = {
     )
 }
 """Measured by the offline bench only: a job of the queue is one series, a ladder is several."""
+SHIPPED: dict[str, Scenario] = SCENARIOS | LADDERS
 DEFAULT_SCENARIO = "decode-128"
 
 
-def scenario_named(name: str) -> Scenario:
-    """The shipped scenario or ladder of that name; an unknown one is the caller's mistake."""
-    known = SCENARIOS | LADDERS
+def scenario_named(name: str, own: Mapping[str, Scenario] | None = None) -> Scenario:
+    """The scenario or ladder of that name, shipped or own; an unknown one is a mistake."""
+    known = SHIPPED | dict(own or {})
     try:
         return known[name]
     except KeyError:
         raise UsageError(
-            f"unknown scenario {name[:80]!r}", advice=did_you_mean(name, known)
+            f"unknown scenario {name[:80]!r}",
+            advice=did_you_mean(name, known, listed_by="forkscout scenarios"),
         ) from None
+
+
+def is_as_shipped(scenario: Scenario) -> bool:
+    """Whether one that calls itself shipped asks what the shipped one of its version asks."""
+    shipped = SHIPPED.get(scenario.name)
+    if shipped is None:
+        return False
+    return scenario.version != shipped.version or scenario.digest == shipped.digest
 
 
 def rungs(scenario: Scenario, *, context_tokens: int, depths: Sequence[int] = ()) -> list[Scenario]:

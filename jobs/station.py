@@ -19,7 +19,7 @@ from celery import Celery
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from jobs import hearing, leasing, queue
+from jobs import attempt_logs, hearing, leasing, queue
 from jobs.config import Settings
 from jobs.control import Control
 from jobs.db import database_now, insist, reading, writing
@@ -256,6 +256,8 @@ def _record_failure(
     station: Station, held: Lease, failure: JobFailure, control: Control
 ) -> Next | None:
     limit = station.settings.max_attempts
+    log_of = station.settings.attempt_log
+    failure.lines = failure.lines or attempt_logs.last_lines(log_of(held.job_id, held.fence))
 
     def fail(session: Session) -> Next:
         leases.check(session, held)

@@ -82,6 +82,11 @@ def submit_bench(
         stack = next(iter(catalog.stacks(session, engine_id=engine.id)), None)
         wanted = target or (stack.target if stack else None) or _only_model(session)
         named = _files(stack if not target else None, wanted, drafter, projector)
+        if scenario.picture and "projector" not in named:
+            raise UsageError(
+                f"scenario {scenario.name} shows a picture and there is no projector",
+                advice="name the model's mmproj file with --projector",
+            )
         rows = {role: catalog.model_named(session, name) for role, name in named.items()}
         shape = worlds.known_file(rows["drafter"]).shape if "drafter" in rows else None
     revision = resolve(desk, engine, ref)

@@ -112,7 +112,10 @@ class StoredWeightRow(SQLModel, table=True):
 
 
 class StackRow(SQLModel, table=True):
-    """What a watch list asks to be benched: engine, model files and intents."""
+    """What a watch list asks to be benched: engine, model files and intents.
+
+    `own_scenarios` are the words of those that the list itself wrote, by name.
+    """
 
     __tablename__ = "stack"
     id: int | None = Field(default=None, primary_key=True)
@@ -125,6 +128,7 @@ class StackRow(SQLModel, table=True):
     flags: list[str] = json_value(list)
     env: dict[str, str] = json_value()
     scenarios: list[str] = json_value(list)
+    own_scenarios: dict[str, Any] = json_value()
     created_at: datetime = moment()
 
 
@@ -333,12 +337,15 @@ class SampleRow(SQLModel, table=True):
     arrival_tps: float | None = None
     ttft_ms: float | None = None
     ttft_content_ms: float | None = None
+    inter_token_p50_ms: float | None = None
+    inter_token_p99_ms: float | None = None
     draft_n: int | None = None
     draft_accepted_n: int | None = None
     finish_reason: str | None = None
     model_echo: str | None = None
     text_sha256: str | None = None
     text_head: str = ""
+    sanity: float | None = None
     source: str = "timings"
     timings: dict[str, Any] = json_value()
     after: dict[str, Any] = json_value()

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from jobs.errors import did_you_mean
 from jobs.git_names import is_pull
-from jobs.scenarios import SCENARIOS
 from scout.known import NOTHING, Known
 from scout.model_reading import wrong_model
 from scout.problem import Problem
@@ -18,12 +17,12 @@ from scout.rule_reading import wrong_rules
 from scout.watchlist import (
     HUB_FILE,
     INTENTS,
-    LATER_SCENARIOS,
     EngineEntry,
     StackEntry,
     WatchList,
 )
 from scout.wrong_golden import wrong_golden
+from scout.wrong_scenario import wrong_asking, wrong_scenarios
 
 CONTEXT_TOKENS = range(256, 2_097_153)
 NO_PARENT = "no other engine is watched: add that one first, or leave parent out"
@@ -64,8 +63,10 @@ def impossible(watch: WatchList, beside: Beside) -> Iterator[Problem]:
     models |= {each.name: each.role for each in watch.models}
     for at, stack in enumerate(watch.stacks):
         yield from _wrong_stack(engines, models, at, stack)
+        yield from wrong_asking(watch, at, stack)
     for at, golden in enumerate(watch.goldens):
         yield from wrong_golden(watch, at, golden, beside.stacks, known)
+    yield from wrong_scenarios(watch)
     yield from wrong_rules(watch, known, engines=engines, stacks=beside.stacks)
 
 
@@ -200,11 +201,3 @@ def _wrong_stack(
         elif key in ("batch", "ubatch") and isinstance(value, int) and not 1 <= value <= 65536:
             says = f"{key} {value} is not between 1 and 65536 tokens"
             yield Problem(place, says, "choose a number in between")
-    scenarios = [*SCENARIOS, *LATER_SCENARIOS]
-    for number, scenario in enumerate(stack.scenarios):
-        if scenario not in scenarios:
-            yield Problem(
-                (*here, "scenarios", number),
-                f"unknown scenario {scenario[:80]!r}",
-                did_you_mean(scenario, scenarios),
-            )

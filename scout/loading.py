@@ -68,6 +68,11 @@ def apply(
             "flags": list(stack.flags),
             "env": dict(stack.env),
             "scenarios": list(stack.scenarios),
+            "own_scenarios": {
+                name: table
+                for name, table in watch_list.own_scenarios.items()
+                if name in stack.scenarios
+            },
         }
         _, differs = catalog.upsert_stack(session, stack.name, now=now, values=values)
         touched += [f"stack {stack.name}"] if differs else []

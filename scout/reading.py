@@ -14,10 +14,10 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from jobs.errors import UsageError, did_you_mean
+from jobs.toml_lines import Lines, syntax_fault
 from scout.impossible import Beside, impossible
 from scout.known import NOTHING, Known
 from scout.problem import Problem
-from scout.toml_lines import Lines
 from scout.watchlist import (
     BudgetEntry,
     BuildEntry,
@@ -91,7 +91,7 @@ def parse(text: str, name: str, known: Known = NOTHING) -> WatchList:
     try:
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise _syntax(text, name, error) from error
+        raise syntax_fault(text, name, error) from error
     details: list[ErrorDetails] = []
     try:
         sound, beside = WatchList.model_validate(data), Beside(known)
@@ -127,7 +127,7 @@ def _told(
 
 def _further(data: Mapping[str, Any], known: Known) -> Iterator[Problem]:
     """What is impossible among the entries that are sound, where others are not."""
-    sound: dict[str, dict[int, BaseModel]] = {}
+    sound: dict[str, dict[int, Any]] = {}
     names: dict[str, set[str]] = {}
     for table in ("engine", "model", "models", "stack", "golden", "rig", "rule", "budget"):
         kept, listed = sound.setdefault(table, {}), data.get(table)
@@ -136,6 +136,9 @@ def _further(data: Mapping[str, Any], known: Known) -> Iterator[Problem]:
                 kept[at] = _TABLES[(table,)].model_validate(entry)
             named = entry.get("name") if isinstance(entry, dict) else None
             names.setdefault(table, set()).update([named] if isinstance(named, str) else [])
+    own = data.get("scenario")
+    written = enumerate(own if isinstance(own, list) else ())
+    sound["scenario"] = {at: table for at, table in written if isinstance(table, dict)}
     beside = Beside(known, *(frozenset(names.get(t, ())) for t in ("engine", "model", "stack")))
     entries = {table: tuple(kept.values()) for table, kept in sound.items()}
     places = {table: tuple(kept) for table, kept in sound.items()}
@@ -144,7 +147,7 @@ def _further(data: Mapping[str, Any], known: Known) -> Iterator[Problem]:
         yield replace(each, path=(table, places[table][at], *each.path[2:]))
 
 
-def _by_field(entries: Mapping[str, tuple[BaseModel, ...]]) -> dict[str, Any]:
+def _by_field(entries: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
     fields = WatchList.model_fields.items()
     return {name: entries[field.alias or name] for name, field in fields}
 
@@ -155,16 +158,6 @@ def _nearest_list(path: Path, names: Sequence[str]) -> str:
         return f"check the path; {shipped_ones}"
     near = did_you_mean(path.name, names)
     return f"{near} {shipped_ones}" if near.startswith("did you") else shipped_ones
-
-
-def _syntax(text: str, name: str, error: Exception) -> UsageError:
-    says = "tables are nested too deep" if isinstance(error, RecursionError) else str(error)
-    found = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)", says)
-    line = (found and found[1]) or (text.count("\n") + 1 if found else 1)
-    says = says[: found.start()] if found else says
-    return UsageError(
-        f"{name}, line {line}: not TOML: {says}", advice="quote texts, and close what is open"
-    )
 
 
 def _problem(detail: ErrorDetails) -> Problem:

@@ -24,6 +24,7 @@ class _Names:
     stacks: Collection[str]
     rigs: Collection[str]
     model_classes: Collection[str]
+    scenarios: Collection[str]
 
 
 def wrong_rules(
@@ -39,6 +40,7 @@ def wrong_rules(
         stacks={*stacks, *known.stacks, *(stack.name for stack in watch.stacks)},
         rigs={*known.rigs, *_rigs(watch)},
         model_classes={*known.model_classes, *(each.model_class for each in watch.models)},
+        scenarios=(*SCENARIOS, *watch.own_scenarios),
     )
     called = [rule.called for rule in watch.rules]
     for at, rule in enumerate(watch.rules):
@@ -69,9 +71,11 @@ def _wrong_rule(names: _Names, at: int, rule: RuleEntry) -> Iterator[Problem]:
         says = f"unknown kind of event {rule.on[:80]!r}"
         yield Problem((*here, "on"), says, did_you_mean(rule.on, KINDS))
     for number, scenario in enumerate(rule.scenarios):
-        if scenario not in SCENARIOS:
+        if scenario not in names.scenarios:
             says = f"unknown scenario {scenario[:80]!r}"
-            yield Problem((*here, "scenarios", number), says, did_you_mean(scenario, SCENARIOS))
+            yield Problem(
+                (*here, "scenarios", number), says, did_you_mean(scenario, names.scenarios)
+            )
     for key, what in (
         ("engines", "engine"),
         ("stacks", "stack"),

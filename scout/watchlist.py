@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from packaging.version import InvalidVersion, Version
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, StrictStr
@@ -309,6 +309,13 @@ class WatchList(_Table):
     rigs: Annotated[tuple[RigEntry, ...], Field(strict=False, alias="rig")] = ()
     rules: Annotated[tuple[RuleEntry, ...], Field(strict=False, alias="rule")] = ()
     budgets: Annotated[tuple[BudgetEntry, ...], Field(strict=False, alias="budget")] = ()
+    scenarios: Annotated[tuple[dict[str, Any], ...], Field(strict=False, alias="scenario")] = ()
+
+    @property
+    def own_scenarios(self) -> dict[str, dict[str, Any]]:
+        """The words of each `[[scenario]]` by its name; `scout.impossible` says what is wrong."""
+        named = (each for each in self.scenarios if isinstance(each.get("name"), str))
+        return {each["name"]: each for each in named}
 
     def engine_obstacle(self, engine: EngineEntry) -> str:
         """Why this release cannot build an engine, or nothing."""

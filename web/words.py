@@ -13,6 +13,7 @@ VALIDITY = {
     Validity.CACHED: "The prompt came from a cache, so its speed says nothing.",
     Validity.PARTIAL_OFFLOAD: "Part of the model ran somewhere else than on the device.",
     Validity.SPEC_INACTIVE: "Speculation was asked for and did not run.",
+    Validity.DEGRADED: "The engine took a slower path of its own than the one it was asked for.",
     Validity.TAINTED: "Something else used the machine while it was measured.",
     Validity.UNSTABLE: "The runs drift or jump too far to name one speed.",
     Validity.WRONG_SERVER: "Another server than the one we started answered.",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from jobs.control import Control
-from jobs.dialect.measuring import error_of, text_of, tokens_so_far
+from jobs.dialect.events import error_of, text_of, tokens_so_far
 from jobs.errors import JobFailure
 from jobs.model import Arrival, Blame, FailureRule, Request
 from workers import autopsy
@@ -33,6 +33,7 @@ class Patience:
     token_stall_seconds: float = 60.0
     request_seconds: float = 3600.0
     grace_seconds: float = 5.0
+    release_seconds: float = 30.0
 
 
 class Process(Protocol):
@@ -95,11 +96,11 @@ def ask(
             advice="Look at the end of the log; the server ignores the asked length.",
         )
     if end is not None and end.status not in (0, 200):
-        raise autopsy.refusal(end.status, end.body, phase=phase, rules=rules)
+        raise autopsy.refusal(end.status, end.body, phase=phase, rules=rules, log_text=log_text())
     for arrival in arrivals:
         message = error_of(arrival.event)
         if message is not None:
-            raise autopsy.refusal(200, message, phase=phase, rules=rules)
+            raise autopsy.refusal(200, message, phase=phase, rules=rules, log_text=log_text())
     if end is None or end.fault or not end.finished:
         exit_code = _exit_code(process, control)
         if exit_code is not None:
@@ -111,6 +112,7 @@ def ask(
             blame=Blame.ENGINE,
             phase=phase,
             advice="The server still runs; look at the end of its log.",
+            lines=autopsy.last_lines(log_text()),
         )
     return Answer(tuple(arrivals), end.seconds)
 

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Sequence
 from pathlib import Path
 
-from jobs.dialect import wire
-from jobs.engines.base import classify
-from jobs.errors import JobFailure
+from jobs.dialect import failure_rule, wire
+from jobs.engines.base import Diagnosis, classify
+from jobs.errors import UNKNOWN, JobFailure
 from jobs.model import Blame, FailureRule
 
 LOG_HEAD_BYTES = 4 * 2**20
 LOG_TAIL_BYTES = 2**20
 SHOWN_LINE = 300
-LOAD = "load"
+KEPT_LINES = 50
+LOAD = failure_rule.LOAD
 FIRST_REQUEST = "first request"
+DEPTH = re.compile(r" at \d+ tokens")
+STAGES = (
+    (re.compile(r"failed to load draft model, '"), failure_rule.LOAD_DRAFTER),
+    (re.compile(r"failed to load multimodal model, '"), failure_rule.LOAD_PROJECTOR),
+    (re.compile(r"failed to load model, '"), failure_rule.LOAD_TARGET),
+)
+"""Which of several files a server was loading; it says so after the line that says why."""
 
 
 def read_log_text(log: Path, *, offset: int = 0) -> str:
@@ -31,36 +40,60 @@ def read_log_text(log: Path, *, offset: int = 0) -> str:
 
 
 def crash(exit_code: int, *, phase: str, log_text: str, rules: Sequence[FailureRule]) -> JobFailure:
-    """The failure of a server that ended by itself."""
-    status = exit_words(exit_code)
+    """The failure of a server that ended by itself; `unknown` where no rule knows why."""
+    ending = exit_words(exit_code)
     found = classify(log_text, rules)
     if found:
-        return JobFailure(
-            f"the server ended in phase {phase} with {status}: {found.line[:SHOWN_LINE]}",
-            failure_class=found.rule.name,
-            blame=found.rule.blame,
-            phase=phase,
-            advice=found.rule.advice,
-        )
-    if _status(exit_code) == 128 + signal.SIGKILL:
-        return JobFailure(
-            f"the server was killed in phase {phase} with {status}",
-            failure_class="killed",
-            blame=Blame.INFRASTRUCTURE,
-            phase=phase,
-            advice="Look for the kernel's out-of-memory killer and the job's memory limit.",
-        )
-    names = {LOAD: "crash_load", FIRST_REQUEST: "crash_first_request"}
+        name, blame, advice = found.rule.name, found.rule.blame, found.rule.advice
+        says = f": {found.line[:SHOWN_LINE]}"
+    else:
+        name, blame, advice = _unexplained(_status(exit_code), phase)
+        says = _last_line(log_text)
     return JobFailure(
-        f"the server ended in phase {phase} with {status}{_last_line(log_text)}",
-        failure_class=names.get(phase, "crash_request"),
-        blame=Blame.ENGINE,
-        phase=phase,
-        advice="Read the end of the log; no known failure explains it.",
+        f"the server ended in phase {phase} with {ending}{says}",
+        failure_class=name,
+        blame=blame,
+        phase=_stage(phase, found, log_text),
+        advice=advice,
+        ending=ending,
+        lines=last_lines(log_text),
     )
 
 
-def refusal(status: int, body: str, *, phase: str, rules: Sequence[FailureRule]) -> JobFailure:
+def _unexplained(status: int, phase: str) -> tuple[str, Blame, str]:
+    """A signal is a crash, named by where it came; any other ending without a word is unknown."""
+    if status == 128 + signal.SIGKILL:
+        advice = "Look for the kernel's out-of-memory killer and the job's memory limit."
+        return "killed", Blame.INFRASTRUCTURE, advice
+    if status <= 128 or status > 128 + signal.NSIG:
+        return UNKNOWN, Blame.ENGINE, "Read the end of the log; no known failure explains it."
+    if phase == LOAD:
+        name = "crash_load"
+    elif phase == FIRST_REQUEST:
+        name = "crash_first_request"
+    else:
+        name = "crash_depth" if DEPTH.search(phase) else "crash_request"
+    return name, Blame.ENGINE, "Report it to the fork with the command of this job and its log."
+
+
+def _stage(phase: str, found: Diagnosis | None, log_text: str) -> str:
+    """The phase as we saw it, or the part of the load that the log names."""
+    if phase != LOAD or found is None:
+        return phase
+    for pattern, stage in STAGES:
+        if pattern.search(log_text):
+            return stage
+    return next((each for each in failure_rule.BOOTING if each in found.rule.phases), phase)
+
+
+def refusal(
+    status: int,
+    body: str,
+    *,
+    phase: str,
+    rules: Sequence[FailureRule],
+    log_text: str = "",
+) -> JobFailure:
     """The failure of a server that answered with an error instead of a stream."""
     found = classify(body, rules)
     line = " ".join(body.split())[:SHOWN_LINE] or "no words"
@@ -76,7 +109,14 @@ def refusal(status: int, body: str, *, phase: str, rules: Sequence[FailureRule])
         blame=blame,
         phase=phase,
         advice=advice,
+        ending=f"HTTP {status}",
+        lines=last_lines(log_text) or last_lines(body),
     )
+
+
+def last_lines(text: str) -> tuple[str, ...]:
+    """The end of a log, each line cut to a length that can be shown."""
+    return tuple(line[:SHOWN_LINE] for line in text.splitlines()[-KEPT_LINES:])
 
 
 def exit_words(exit_code: int) -> str:

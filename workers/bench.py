@@ -15,18 +15,20 @@ from pathlib import Path
 from typing import Any
 
 from jobs.control import Control
-from jobs.dialect import wire
-from jobs.dialect.settings import Asked, shortfall
-from jobs.engines.base import Launch, layout
+from jobs.dialect import boots, wire
+from jobs.dialect.settings import Asked
+from jobs.engines.base import Launch, layout, unsupported
 from jobs.errors import JobFailure, Stopped
-from jobs.model import Boot, Measurement, Validity
+from jobs.model import Boot, Measurement
 from workers import autopsy
 from workers.answers import Patience
+from workers.build_proof import build_proof
 from workers.client import EngineClient
 from workers.gpu import CardWatch
 from workers.loaded import prove_libraries
 from workers.one_run import At, Started, meant, one_run, schedule
 from workers.plan import Place, Plan
+from workers.quiet import wait_released
 from workers.readiness import Server, prove_listener, wait_ready
 from workers.sandbox import Mount
 from workers.usage import Usage
@@ -55,11 +57,11 @@ def run_bench(
     Raises the JobFailure of the first boot that fails, and Stopped on a cancel; either way the
     server's whole tree is gone.
     """
-    boots = []
+    done = []
     for number in range(1, plan.boots + 1):
         boot = run_boot(plan, place, number=number, control=control, patience=patience, keep=keep)
-        boots.append(boot)
-    return boots
+        done.append(boot)
+    return done
 
 
 def run_boot(
@@ -81,6 +83,7 @@ def run_boot(
         place.log.touch(mode=0o600)
         offset = place.log.stat().st_size
         started_at, clock = datetime.now(UTC), time.monotonic()
+        held_before = place.card.reading(())["device_bytes"] if place.card else None
         running = place.sandbox.start(
             step,
             _mounts(plan, socket_mount),
@@ -100,10 +103,14 @@ def run_boot(
             wait_ready(server, place, plan.engine, control=control, patience=patience)
             load_seconds = time.monotonic() - clock
             prove_libraries(running, plan, place)
+            is_child = prove_listener(server)
+            where = place.sandbox.path(plan.artifact)
+            proof = build_proof(client.listener_pid(), plan.artifact.host, where)
             boot = Boot(
                 number=number,
                 load_seconds=load_seconds,
-                listener_is_child=prove_listener(server),
+                listener_is_child=is_child,
+                environment={"proof": proof},
                 started_at=started_at,
                 command=step.argv,
                 layout=layout(launch),
@@ -120,6 +127,8 @@ def run_boot(
             running.stop(grace_seconds)
             client.close()
     keep(boot)
+    if place.card:
+        wait_released(place.card, held_before, control, limit_seconds=patience.release_seconds)
     return boot
 
 
@@ -138,6 +147,11 @@ def _socket_folder(runtime: Path) -> Iterator[Path]:
 
 def _launch(plan: Plan, place: Place, socket_mount: Mount, alias: str) -> Launch:
     path = place.sandbox.path
+    if plan.projector is None and any(scenario.picture for scenario in plan.scenarios):
+        raise unsupported(
+            f"scenario {plan.scenario.name} shows a picture and there is no projector",
+            advice="Name the mmproj file of the model, or measure another scenario.",
+        )
     return Launch(
         artifact=path(plan.artifact),
         model_path=path(plan.model),
@@ -152,6 +166,7 @@ def _launch(plan: Plan, place: Place, socket_mount: Mount, alias: str) -> Launch
         intent=plan.intent,
         flags=plan.extra_flags,
         env=plan.env,
+        thinking=any(scenario.thinking for scenario in plan.scenarios),
     )
 
 
@@ -183,17 +198,26 @@ def _on_cards(place: Place, server: Server) -> int | None:
 
 def _measured(bench: Started, boot: Boot, keep: Keep) -> Boot:
     """The boot with a warm-up and all runs; a broken boot's runs are kept before it raises."""
-    plan, server = bench.plan, bench.server
-    short = shortfall(_asked(plan, bench.place, server.alias), boot.effective, boot.facts)
+    plan, place, server = bench.plan, bench.place, bench.server
     measurements: list[Measurement] = []
     loaded = bench.now()
 
     def with_runs() -> Boot:
+        facts = plan.engine.read_log(autopsy.read_log_text(place.log, offset=server.offset))
+        runs = boots.judged(
+            measurements,
+            asked=_asked(plan, place, server.alias),
+            effective=boot.effective,
+            facts=facts,
+            held_bytes=boot.memory.process if boot.memory else None,
+        )
         return replace(
             boot,
-            measurements=tuple(measurements),
+            facts=facts,
+            measurements=tuple(meant(plan, run) for run in runs),
             peak_memory_bytes=server.usage.peak_memory_bytes,
             environment={
+                **boot.environment,
                 **server.usage.facts(),
                 "loaded": loaded,
                 **({"card_peak_bytes": bench.watch.peak_bytes} if bench.watch else {}),
@@ -203,8 +227,11 @@ def _measured(bench: Started, boot: Boot, keep: Keep) -> Boot:
     try:
         for position, (scenario, run) in enumerate(schedule(plan)):
             at = At(boot.number, position, scenario, run, plan.runs)
-            measurement = _limited_by(short, one_run(bench, at))
-            measurements.append(meant(plan, replace(measurement, after=bench.now())))
+            for again in range(1 if run else plan.most_warm_ups):
+                found, is_steady = one_run(bench, replace(at, again=again))
+                measurements.append(replace(found, after=bench.now()))
+                if is_steady:
+                    break
             if position == 0:
                 server.usage.mark()
     except (JobFailure, Stopped):
@@ -222,16 +249,5 @@ def _asked(plan: Plan, place: Place, alias: str) -> Asked:
         context_tokens=plan.context_tokens,
         model_path=place.sandbox.path(plan.model),
         gpu_layers=plan.gpu_layers,
-        speculation=plan.speculates,
+        kind=plan.speculation,
     )
-
-
-def _limited_by(short: tuple[Validity, str] | None, measurement: Measurement) -> Measurement:
-    """A boot that does not run as asked has no `ok` request; the numbers stay."""
-    if short is None:
-        return measurement
-    validity, reason = short
-    if measurement.validity not in (Validity.OK, Validity.CACHED, Validity.TOO_SHORT):
-        validity = measurement.validity
-    reasons = (reason, measurement.reason)
-    return replace(measurement, validity=validity, reason="; ".join(r for r in reasons if r))

@@ -21,13 +21,13 @@ def explained(failure: StepFailed, family: Engine, *, offset: int) -> JobFailure
     phase = failure.phase
     if failure.failure_class != "exit":
         return _with(failure, classify(failure.detail, LIMITS, phase=phase), line=False)
-    rules = family.BUILD_FAILURES
+    rules = [rule for rule in family.BUILD_FAILURES if rule.counts_in(phase)]
     if phase == DESCRIBE:
-        rules = (*family.FAILURES, *rules)
-    found = classify(_written(failure.log, offset), rules, phase=phase)
+        rules = [*family.FAILURES, *rules]
+    found = classify(_written(failure.log, offset), rules)
     if found is not None:
         return _with(failure, found, line=True)
-    return _with(failure, classify(failure.detail, rules, phase=phase), line=False)
+    return _with(failure, classify(failure.detail, rules), line=False)
 
 
 @contextmanager

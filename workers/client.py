@@ -1,4 +1,4 @@
-"""HTTP over one unix socket to a server nobody trusts; every size is bounded, every wait ends."""
+"""HTTP to one server nobody trusts, over a unix socket or TCP; sizes bounded, every wait ends."""
 
 from __future__ import annotations
 
@@ -48,22 +48,39 @@ class End:
 
 
 class EngineClient:
-    """Asks one server over its socket."""
+    """Asks one server over its socket, or with `at` over its address."""
 
-    def __init__(self, socket_path: Path, *, answer_seconds: float = ANSWER_SECONDS) -> None:
+    def __init__(
+        self,
+        socket_path: Path | None,
+        *,
+        answer_seconds: float = ANSWER_SECONDS,
+        base_url: str = "http://engine",
+        key: str = "",
+    ) -> None:
         self._path = socket_path
         self._answer_seconds = answer_seconds
         self._asking: threading.Thread | None = None
         self._http = httpx.Client(
             # A kept connection may be closed by the server in the moment it is used again.
             transport=httpx.HTTPTransport(
-                uds=str(socket_path), limits=httpx.Limits(max_keepalive_connections=0)
+                uds=str(socket_path) if socket_path else None,
+                limits=httpx.Limits(max_keepalive_connections=0),
             ),
-            base_url="http://engine",
+            base_url=base_url,
             timeout=httpx.Timeout(answer_seconds, connect=CONNECT_SECONDS),
-            headers={"Accept-Encoding": "identity", "Connection": "close"},
+            headers={
+                "Accept-Encoding": "identity",
+                "Connection": "close",
+                **({"Authorization": f"Bearer {key}"} if key else {}),
+            },
             trust_env=False,
         )
+
+    @classmethod
+    def at(cls, url: str, *, key: str = "") -> EngineClient:
+        """A client of a server that runs already; `key` is sent to it and shown to nobody."""
+        return cls(None, base_url=url, key=key)
 
     def close(self) -> None:
         """Let go of the socket."""
@@ -71,7 +88,7 @@ class EngineClient:
 
     def healthy(self) -> bool:
         """Whether `/health` says 200; a server that still loads says 503 or nothing."""
-        if self.listener_pid() is None:
+        if self._path is not None and self.listener_pid() is None:
             return False
 
         def ask() -> bool:
@@ -83,6 +100,8 @@ class EngineClient:
 
     def listener_pid(self) -> int | None:
         """The process that listens on the socket, by the kernel's word, in our pid namespace."""
+        if self._path is None:
+            return None
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
             probe.settimeout(CONNECT_SECONDS)
             try:

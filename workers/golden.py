@@ -19,9 +19,10 @@ from jobs.stats import median
 from jobs.store import rigs
 from jobs.store.leases import Lease
 from jobs.summing import gravest, usable_runs
-from workers.benching import first_text, measured
+from workers.benching import measured
 from workers.errands import Errand
 from workers.host import environment_of, machine_facts
+from workers.recording import first_text
 
 
 def run_golden(station: Station, held: Lease, control: Control) -> Record:

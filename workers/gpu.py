@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
+
+from workers.curves import thinned
 
 INTERVAL_SECONDS = 0.25
 
@@ -21,7 +24,8 @@ REASONS = {
     0x80: "power brake",
     0x100: "display clocks",
 }
-SLOWED = frozenset({"power cap", "hardware slowdown", "thermal", "hardware thermal", "power brake"})
+SLOWED = frozenset({"hardware slowdown", "thermal", "hardware thermal", "power brake"})
+"""What slows a card against its will; its own power limit is how it always runs when it works."""
 
 
 SHARED_DEVICES = ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools")
@@ -144,6 +148,7 @@ class CardWatch:
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self._held: list[dict[str, Any]] = []
+        self._begun_at = time.monotonic()
         self.peak_bytes: int | None = None
         self._thread = threading.Thread(target=self._watch, daemon=True, name="card")
 
@@ -165,7 +170,15 @@ class CardWatch:
             held, self._held = self._held, []
         summary = {name: _range([each[name] for each in held]) for name in _MOVING}
         reasons = sorted({word for each in held for word in each["reasons"]})
-        return {**now, "range": summary, "reasons": reasons, "readings": len(held)}
+        foreign = list(_known([each["foreign_processes"] for each in held]))
+        return {
+            **now,
+            "foreign_processes": max(foreign, default=None),
+            "range": summary,
+            "curve": thinned([[each[name] for name in CURVE] for each in held]),
+            "reasons": reasons,
+            "readings": len(held),
+        }
 
     def _watch(self) -> None:
         while not self._ended.wait(self._interval_seconds):
@@ -173,11 +186,14 @@ class CardWatch:
 
     def _hear(self, reading: dict[str, Any]) -> None:
         with self._lock:
-            self._held.append(reading)
+            self._held.append({**reading, "seconds": round(time.monotonic() - self._begun_at, 3)})
             taken = reading["process_bytes"]
             if taken is not None:
                 self.peak_bytes = max(self.peak_bytes or 0, taken)
 
+
+CURVE = ("seconds", "power_mw", "process_bytes", "sm_mhz")
+"""What each point of a curve holds: seconds since the server started, then what the card said."""
 
 _MOVING = ("process_bytes", "device_bytes", "sm_mhz", "memory_mhz", "celsius", "power_mw")
 

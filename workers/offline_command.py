@@ -12,18 +12,20 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from jobs import own_scenarios
 from jobs.control import Control
 from jobs.engines.base import DEFAULT_BATCH, DEFAULT_UBATCH, SPECULATIONS
 from jobs.engines.registry import family
 from jobs.errors import ScoutError, UsageError
-from jobs.scenarios import DEFAULT_SCENARIO, LADDERS, SCENARIOS, Scenario, rungs, scenario_named
+from jobs.scenarios import DEFAULT_SCENARIO, SHIPPED, Scenario, rungs, scenario_named
 from jobs.terminal import printable
 from workers.bubblewrap import Bubblewrap
 from workers.card_code import archs_of, check_card
 from workers.gpu import ALL_LAYERS, first_card
 from workers.host import machine_facts
-from workers.offline import Bench, Say, Wish, run_offline
+from workers.offline import Bench, Say, run_in_turns
 from workers.offline_files import ModelFile, look_at_build, look_at_model
+from workers.offline_record import Wish
 from workers.sandbox import Sandbox
 from workers.uncaged import Uncaged
 
@@ -32,7 +34,7 @@ ROLES = ("target", "drafter", "mmproj")
 
 def parser() -> argparse.ArgumentParser:
     """Every option of the command, with the words of its help."""
-    shipped = ", ".join([*SCENARIOS, *LADDERS])
+    shipped = ", ".join(SHIPPED)
     words = argparse.ArgumentParser(
         prog="bench --offline",
         description="Measure a build on this machine alone and write one result file.",
@@ -44,6 +46,7 @@ def parser() -> argparse.ArgumentParser:
     add("--mmproj", type=Path, help="a projector beside the weights")
     add("--speculation", default="", help=f"how tokens are drafted: {', '.join(SPECULATIONS)}")
     add("--scenario", action="append", help=f"repeatable; one of {shipped}")
+    add("--scenarios", type=Path, help="a TOML file of your own [[scenario]] tables")
     add("--depth", action="append", type=int, help="repeatable; a rung of the ladder, in tokens")
     add("--context", action="append", type=int, help="repeatable; tokens to allocate")
     add("--kv", action="append", help="repeatable; a cache type such as q8_0")
@@ -59,6 +62,10 @@ def parser() -> argparse.ArgumentParser:
     add("--engine", default="", help="the engine's name, where the build does not say it")
     add("--commit", default="", help="the source's full commit, where the build does not say it")
     add("--digests", type=Path, help="a file that remembers digests of weights between benches")
+    add("--against", type=Path, help="a second build: both are booted in turns, A B A B")
+    add("--against-out", type=Path, help="its result file; needed with --against")
+    add("--against-engine", default="", help="its engine's name; without it that of --engine")
+    add("--against-commit", default="", help="its source's commit, where it does not say it")
     add("--out", required=True, type=Path, help="the result file to write")
     add("--uncaged", action="store_true", help="no sandbox: on a throw-away machine only")
     return words
@@ -82,9 +89,12 @@ def measure(options: argparse.Namespace, *, control: Control, say: Say) -> int:
     """Do what the options ask; raises ScoutError."""
     card = first_card(options.card)
     try:
-        build = look_at_build(options.build, engine=options.engine, commit=options.commit)
-        archs = archs_of(build.folder)
-        wish = _wish(options, for_card=bool(archs and card))
+        builds = [look_at_build(options.build, engine=options.engine, commit=options.commit)]
+        if options.against is not None:
+            engine, commit = options.against_engine or options.engine, options.against_commit
+            builds.append(look_at_build(options.against, engine=engine, commit=commit))
+        archs = [archs_of(build.folder) for build in builds]
+        wish = _wish(options, for_card=bool(all(archs) and card))
         _check(options, wish, has_card=card is not None)
         models = {
             role: _model(path, say, options.digests)
@@ -93,26 +103,34 @@ def measure(options: argparse.Namespace, *, control: Control, say: Say) -> int:
         }
         used = card if wish.gpu_layers else None
         if used:
-            check_card(archs, used.facts())
+            for each in archs:
+                check_card(each, used.facts())
         devices = used.devices() if used else ()
         sandbox: Sandbox = Uncaged() if options.uncaged else Bubblewrap(devices)
-        bench = Bench(
-            wish=wish,
-            engine=family(build.family),
-            build=build,
-            models=models,
-            sandbox=sandbox,
-            card=used,
-            machine=machine_facts(),
-            out=options.out,
-        )
-        document = run_offline(bench, control=control, say=say)
+        arms = [
+            Bench(
+                wish=wish,
+                engine=family(build.family),
+                build=build,
+                models=models,
+                sandbox=sandbox,
+                card=used,
+                machine=machine_facts(),
+                out=out,
+            )
+            for build, out in zip(builds, (options.out, options.against_out), strict=False)
+        ]
+        documents = run_in_turns(arms, control=control, say=say)
     finally:
         if card:
             card.close()
-    measured = sum(len(combination["boots"]) for combination in document["combinations"])
-    say(f"{measured} boots in {options.out}; bring it home with: forkscout import FILE")
-    return 0 if measured else 1
+    measured = [
+        sum(len(combination["boots"]) for combination in document["combinations"])
+        for document in documents
+    ]
+    for count, arm in zip(measured, arms, strict=True):
+        say(f"{count} boots in {arm.out}; bring it home with: forkscout import FILE")
+    return 0 if all(measured) else 1
 
 
 def _model(path: Path, say: Say, digests: Path | None) -> ModelFile:
@@ -155,14 +173,13 @@ def _wish(options: argparse.Namespace, *, for_card: bool) -> Wish:
 
 
 def _scenarios(options: argparse.Namespace, context_tokens: int) -> tuple[Scenario, ...]:
-    names = options.scenario or [DEFAULT_SCENARIO]
+    own = own_scenarios.load(options.scenarios) if options.scenarios is not None else {}
+    named = [scenario_named(name, own) for name in options.scenario or [*own] or [DEFAULT_SCENARIO]]
     depths = tuple(options.depth or ())
-    if depths and not set(names) & set(LADDERS):
+    if depths and not any(each.depths for each in named):
         raise UsageError("--depth without a ladder", advice="Add --scenario ladder.")
     found = [
-        rung
-        for name in names
-        for rung in rungs(scenario_named(name), context_tokens=context_tokens, depths=depths)
+        rung for each in named for rung in rungs(each, context_tokens=context_tokens, depths=depths)
     ]
     return tuple({scenario.key: scenario for scenario in found}.values())
 
@@ -183,10 +200,15 @@ def _check(options: argparse.Namespace, wish: Wish, *, has_card: bool) -> None:
             "--gpu-layers on a machine without an NVIDIA card, or without its driver",
             advice="Leave it out, or look at the driver and at nvidia-ml-py.",
         )
-    if not options.out.absolute().parent.is_dir() or options.out.is_dir():
+    if (options.against is None) != (options.against_out is None):
         raise UsageError(
-            f"{options.out} cannot be written", advice="Name a file in a folder that exists."
+            "--against and --against-out go together", advice="Name a file for each build."
         )
+    for out in (options.out, options.against_out):
+        if out is not None and (not out.absolute().parent.is_dir() or out.is_dir()):
+            raise UsageError(f"{out} cannot be written", advice="Name a file in a folder.")
+    if options.against_out is not None and options.out.resolve() == options.against_out.resolve():
+        raise UsageError("--out and --against-out are one file", advice="Name two.")
 
 
 def _say(line: str) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from jobs.control import Control
-from jobs.dialect import wire
+from jobs.dialect.events import gaps_ms, is_steady, text_of
 from jobs.dialect.filling import filled
+from jobs.dialect.openai import tokens_in
 from jobs.model import Measurement, Validity
 from jobs.scenarios import Scenario
 from workers import autopsy
@@ -17,6 +19,7 @@ from workers.gpu import CardWatch
 from workers.plan import Place, Plan
 from workers.readiness import Server, check_alive
 
+AGAIN = 1_000_000
 WARM_UP_TOKENS = 512
 """A first request compiles and allocates; it need not be deep to do so."""
 
@@ -41,25 +44,33 @@ class Started:
     watch: CardWatch | None
     control: Control
     patience: Patience
+    began_at: float = field(default_factory=time.monotonic)
 
     def now(self) -> dict[str, Any]:
         """What machine and card say at this moment."""
         self.server.usage.look()
         return {
             "host_bytes": self.server.usage.memory_bytes or None,
+            "host_curve": self.server.usage.curve(),
             **({"card": self.watch.stretch()} if self.watch else {}),
         }
 
 
 @dataclass(frozen=True)
 class At:
-    """Which request of a bench it is."""
+    """Which request of a bench it is; `again` counts warm-ups after the first."""
 
     boot: int
     position: int
     scenario: Scenario
     run: int
     runs: int
+    again: int = 0
+
+    @property
+    def sent(self) -> int:
+        """The run that seed and salt are made of: no warm-up shares them with a measured one."""
+        return self.run or (AGAIN + self.again if self.again else 0)
 
     @property
     def asked(self) -> Scenario:
@@ -78,31 +89,47 @@ class At:
         return f"run {self.run} of {self.runs}" + (f" at {filled} tokens" if filled else "")
 
 
-@dataclass(frozen=True)
 class _Progress:
     """How far the whole bench is, in requests; a request half answered counts half."""
 
-    bench: Started
-    at: At
+    def __init__(self, bench: Started, at: At) -> None:
+        self._bench = bench
+        self._at = at
+        self._first: tuple[float, int] | None = None
 
     def tell(self, tokens: int) -> None:
-        plan, at = self.bench.plan, self.at
+        plan, at = self._bench.plan, self._at
         count = sum(1 for _ in schedule(plan))
         boots = max(plan.boots, at.boot)
-        before = (at.boot - 1) * count + at.position
         share = min(1.0, tokens / at.scenario.tokens)
+        before = (at.boot - 1) * count + at.position
         what = f"run {at.run} of {plan.runs}" if at.run else "warm-up"
         depth = f" at {at.asked.filled_tokens} tokens" if at.scenario.filled_tokens else ""
-        self.bench.control.report(
+        words = [f"boot {at.boot} of {boots}, {what}{depth}"]
+        words += self._speed(tokens)
+        if at.position + share > 0:
+            each = (time.monotonic() - self._bench.began_at) / (at.position + share)
+            words.append(f"about {each * (boots * count - before - share):.0f} s left")
+        self._bench.control.report(
             "measure",
             done=round(before + share, 2),
             total=boots * count,
             unit="requests",
-            note=f"boot {at.boot} of {boots}, {what}{depth}",
+            note=", ".join(words),
         )
 
+    def _speed(self, tokens: int) -> list[str]:
+        """Tokens a second since the first were heard of."""
+        now = time.monotonic()
+        if self._first is None:
+            self._first = (now, tokens) if tokens else None
+            return []
+        began, first = self._first
+        return [f"{(tokens - first) / (now - began):.1f} t/s"] if tokens > first else []
 
-def one_run(bench: Started, at: At) -> Measurement:
+
+def one_run(bench: Started, at: At) -> tuple[Measurement, bool]:
+    """The request's numbers, and whether its answer came at a steady pace."""
     plan, place, server, scenario = bench.plan, bench.place, bench.server, at.asked
     progress = _Progress(bench, at)
     progress.tell(0)
@@ -110,7 +137,7 @@ def one_run(bench: Started, at: At) -> Measurement:
     answer = ask(
         server.client,
         plan.engine.request(
-            scenario, run=at.run, alias=server.alias, filling=_filling(bench, scenario, at.run)
+            scenario, run=at.sent, alias=server.alias, filling=_filling(bench, scenario, at.sent)
         ),
         tokens=scenario.tokens,
         phase=at.phase,
@@ -124,12 +151,14 @@ def one_run(bench: Started, at: At) -> Measurement:
     measurement = plan.engine.measure(
         answer.arrivals,
         scenario=scenario,
-        run=at.run,
+        run=at.run or at.again,
         warmup=at.run == 0,
         wall_seconds=answer.wall_seconds,
         alias=server.alias,
     )
-    return replace(measurement, scenario=at.scenario.key)
+    texts = [text_of(arrival.event) for arrival in answer.arrivals]
+    steady = is_steady(gaps_ms(answer.arrivals, texts))
+    return replace(measurement, scenario=at.scenario.key), steady
 
 
 def _filling(bench: Started, scenario: Scenario, run: int) -> tuple[int, ...]:
@@ -137,15 +166,11 @@ def _filling(bench: Started, scenario: Scenario, run: int) -> tuple[int, ...]:
 
     def tokenise(text: str) -> Sequence[int] | None:
         bench.control.check()
-        answer = bench.server.client.ask_json("/tokenize", {"content": text})
-        ids = wire.sequence(wire.mapping(answer).get("tokens"))
-        counts = [wire.count(each) for each in ids]
-        return [-1 if each is None else each for each in counts]
+        return tokens_in(bench.server.client.ask_json("/tokenize", {"content": text}))
 
     if not scenario.filled_tokens:
         return ()
-    salt = f"{scenario.name}.v{scenario.version}:{run}"
-    return filled(scenario.filled_tokens, salt, tokenise)
+    return filled(scenario.filled_tokens, scenario.salt(run), tokenise)
 
 
 def meant(plan: Plan, measurement: Measurement) -> Measurement:

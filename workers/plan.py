@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jobs.engines.base import NOTHING, Engine
+from jobs.engines.base import DRAFT, NOTHING, Engine
 from jobs.model import Flags
 from jobs.scenarios import Scenario
 from workers.gpu import Card
@@ -19,13 +19,19 @@ from workers.sandbox import Limits, Mount, Sandbox
 if TYPE_CHECKING:
     from workers.card_memory import CardMemory
 
+MOST_WARM_UPS = 4
+"""After so many requests an engine that is not steady never will be; the runs will show it."""
+
 LAUNCHER_FOLDER = "/run/launcher"
 ALWAYS_MOUNTED = "/usr"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that stays the same from boot to boot of one bench."""
+    """Everything that stays the same from boot to boot of one bench.
+
+    A boot is warmed up until an answer comes at a steady pace, at most `most_warm_ups` times.
+    """
 
     engine: Engine
     scenario: Scenario
@@ -42,6 +48,7 @@ class Plan:
     projector: Mount | None = None
     more_scenarios: tuple[Scenario, ...] = ()
     is_twin: bool = False
+    most_warm_ups: int = 1
     gpu_layers: int = 0
     intent: Mapping[str, str | int] = field(default_factory=dict)
     extra_flags: tuple[str, ...] = ()
@@ -53,16 +60,13 @@ class Plan:
         return (self.scenario, *self.more_scenarios)
 
     @property
-    def speculates(self) -> bool:
-        """Whether tokens are to be drafted."""
-        asked = str(self.intent.get("speculation", "none")) not in NOTHING
-        return asked or self.drafter is not None or _speculation(self.extra_flags)
-
-
-def _speculation(flags: Sequence[str]) -> bool:
-    """Whether the engine's own words ask for drafts."""
-    values = [b for a, b in pairwise(flags) if a == "--spec-type"]
-    return any(value not in NOTHING for value in values)
+    def speculation(self) -> str:
+        """How tokens are to be drafted, by intent, by the engine's own words, or plainly."""
+        asked = str(self.intent.get("speculation", "none"))
+        if asked not in NOTHING:
+            return asked
+        own = [b for a, b in pairwise(self.extra_flags) if a == "--spec-type" and b not in NOTHING]
+        return own[0] if own else DRAFT if self.drafter is not None else ""
 
 
 @dataclass(frozen=True)

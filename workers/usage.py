@@ -9,6 +9,8 @@ from typing import Any
 
 import psutil
 
+from workers.curves import thinned
+
 INTERVAL_SECONDS = 0.5
 
 
@@ -18,6 +20,8 @@ class Usage:
     def __init__(self, pid: int, *, interval_seconds: float = INTERVAL_SECONDS) -> None:
         self.peak_memory_bytes: int | None = None
         self.memory_bytes = 0
+        self._held: list[tuple[float, int]] = []
+        self._made_at = time.monotonic()
         self._pid = pid
         self._interval_seconds = interval_seconds
         self._ended = threading.Event()
@@ -68,6 +72,11 @@ class Usage:
         """Take a sample now."""
         self._sample()
 
+    def curve(self) -> list[tuple[float, int]]:
+        """Seconds since the start and bytes of memory, since the last call."""
+        held, self._held = self._held, []
+        return thinned(held)
+
     def pids(self) -> list[int]:
         """The processes of the tree."""
         return [process.pid for process in _tree(self._pid)]
@@ -91,6 +100,7 @@ class Usage:
                 continue
             self._cpu_seconds[process.pid] = times.user + times.system
         self.memory_bytes = memory
+        self._held.append((round(time.monotonic() - self._made_at, 3), memory))
         if memory:
             self.peak_memory_bytes = max(self.peak_memory_bytes or 0, memory)
 

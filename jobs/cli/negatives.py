@@ -12,12 +12,11 @@ from rich.text import Text
 from jobs import failure_classes, planner, submit
 from jobs.config import Settings
 from jobs.db import database_now, open_database, reading, writing
-from jobs.dispatch import scenario_named
 from jobs.errors import UsageError
 from jobs.negatives import NegativeState, counted_days
 from jobs.payloads import LEAST_CONTEXT, MOST_CONTEXT
 from jobs.screen import screen
-from jobs.store import catalog, handmade, noted, retests, shown_negatives
+from jobs.store import catalog, handmade, noted, retests, scenarios, shown_negatives
 from jobs.store import negatives as store
 from jobs.store.handmade import Told
 from jobs.store.shown_negatives import ShownNegative
@@ -177,6 +176,9 @@ def add(
     """
     settings = Settings()
     database = open_database(settings)
+    if scenario:
+        with reading(database) as session:
+            scenario = scenarios.named(session, scenario).name
     told = Told(
         engine=engine,
         rig=rig or settings.rig,
@@ -188,7 +190,7 @@ def add(
         drafter=drafter,
         projector=mmproj,
         kv=kv,
-        scenario=scenario_named(scenario).name if scenario else "",
+        scenario=scenario,
         days=settings.negative_days if days is None else days,
     )
     with writing(database) as session:

@@ -18,6 +18,7 @@ from jobs.cli import (
     bringing,
     budgets,
     builds,
+    failures,
     flags,
     listing,
     negatives,
@@ -25,6 +26,7 @@ from jobs.cli import (
     queues,
     rigs,
     run,
+    scenarios,
     work,
 )
 from jobs.config import ENV_PREFIX
@@ -57,6 +59,8 @@ def build_app(wanted: str = "") -> typer.Typer:
         bringing.app,
         rigs.app,
         negatives.app,
+        scenarios.app,
+        failures.app,
     )
     for each in ours:
         app.add_typer(each)

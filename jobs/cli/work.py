@@ -12,10 +12,10 @@ from jobs.cli.listing import job_json
 from jobs.cli.log_reading import LogReader
 from jobs.config import Settings
 from jobs.db import database_now, open_database, reading, writing
-from jobs.dispatch import scenario_named
 from jobs.lifecycle import LIVE
 from jobs.model import State
 from jobs.scenarios import DEFAULT_SCENARIO
+from jobs.store import scenarios
 from jobs.store import work as store
 from jobs.store.needs import dependents_of
 from jobs.submit import Desk, Submitted
@@ -51,13 +51,15 @@ def submit_bench(
     """
     settings = Settings()
     with open_desk(settings) as desk:
+        with reading(desk.database) as session:
+            asked = scenarios.named(session, scenario)
         done = submit.submit_bench(
             desk,
             engine_name=engine,
             ref=ref,
             rig=rig or settings.rig,
             target=target,
-            scenario=scenario_named(scenario),
+            scenario=asked,
             context_tokens=context,
             runs=runs,
             boots=boots,

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
+from typing import Any
 
+from jobs import prompts
 from jobs.errors import UsageError
 from jobs.model import Request
 from jobs.scenarios import Scenario
@@ -96,7 +98,7 @@ def sampling(scenario: Scenario, *, run: int) -> Sampling:
 
 
 def request(scenario: Scenario, *, run: int, alias: str, filling: Sequence[int] = ()) -> Request:
-    """The streamed request of one run: fixed length, no prompt cache, all sampling explicit.
+    """The streamed request of one run: fixed length, salted prompt, no cache, sampling explicit.
 
     `filling` are the token ids that a filled scenario begins with; it has no other prompt.
     """
@@ -115,14 +117,16 @@ def request(scenario: Scenario, *, run: int, alias: str, filling: Sequence[int] 
                 "/v1/chat/completions",
                 body
                 | {
-                    "messages": [{"role": "user", "content": scenario.prompt}],
+                    "messages": [{"role": "user", "content": content(scenario, run=run)}],
+                    "chat_template_kwargs": {"enable_thinking": scenario.thinking},
                     "max_tokens": scenario.tokens,
                     "stream_options": {"include_usage": True},
                 },
             )
         case "completion":
             return Request(
-                "/completion", body | {"prompt": scenario.prompt, "n_predict": scenario.tokens}
+                "/completion",
+                body | {"prompt": scenario.prompt_of(run), "n_predict": scenario.tokens},
             )
         case "filled":
             return Request(
@@ -133,3 +137,12 @@ def request(scenario: Scenario, *, run: int, alias: str, filling: Sequence[int] 
                 f"scenario {scenario.name} asks for the unknown endpoint {other!r}",
                 advice="Use chat, completion or filled.",
             )
+
+
+def content(scenario: Scenario, *, run: int) -> str | list[dict[str, Any]]:
+    """What the user of a chat says: the salted prompt, behind its picture where there is one."""
+    text = scenario.prompt_of(run)
+    if not scenario.picture:
+        return text
+    picture = {"type": "image_url", "image_url": {"url": prompts.picture(scenario.picture)}}
+    return [picture, {"type": "text", "text": text}]

@@ -11,6 +11,18 @@ ENGINE = Blame.ENGINE
 CONFIGURATION = Blame.CONFIGURATION
 INFRASTRUCTURE = Blame.INFRASTRUCTURE
 
+START = "start"
+ARGUMENTS = "arguments"
+BIND = "bind"
+LOAD = "load"
+LOAD_TARGET = "load target"
+LOAD_DRAFTER = "load drafter"
+LOAD_PROJECTOR = "load projector"
+REQUEST = "request"
+BOOTING = (START, ARGUMENTS, BIND, LOAD, LOAD_TARGET, LOAD_DRAFTER, LOAD_PROJECTOR)
+PHASES = (*BOOTING, REQUEST)
+"""Where a server can be when it says such a line, in the order it gets there."""
+
 
 def rule(
     name: str,

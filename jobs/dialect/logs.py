@@ -17,7 +17,8 @@ WARNINGS = (
     ("spec_off_context", re.compile(r"speculative decoding not supported by this context")),
     ("kv_upgraded", re.compile(r"auto-asymmetric: GQA ratio .* upgrading K from ")),
     ("kv_cpu_fallback", re.compile(r"turbo KV cache falling back to q8_0 for CPU-bound layers")),
-    ("batch_capped", re.compile(r"dflash: (?:capped -b/-ub to |setting -cd to )")),
+    ("batch_capped", re.compile(r"dflash: capped -b/-ub to ")),
+    ("draft_context_capped", re.compile(r"dflash: setting -cd to ")),
     (
         "spec_auto_enabled",
         re.compile(r"draft model is specified but .* not explicitly enabled - enabling it"),

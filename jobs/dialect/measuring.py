@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from jobs.dialect import wire
-from jobs.dialect.output import brokenness
+from jobs.dialect.events import (
+    Text,
+    echo_of,
+    finish_reason_of,
+    first_ms,
+    gaps_ms,
+    quantile,
+    text_of,
+)
+from jobs.dialect.output import brokenness, sanity
 from jobs.model import Arrival, Measurement, Validity
 from jobs.scenarios import Scenario
 
@@ -18,50 +28,7 @@ CLOCK_SLACK_MS = 50.0  # start, transport and scheduling outside the server's ow
 ARRIVAL_SLACK_MS = 250.0  # our own reader may be late on a busy machine
 CLOCK_FACTOR = 1.5  # between the server's decode time and the span in which its text arrived
 TEXT_HEAD = 200
-
-
-@dataclass(frozen=True)
-class Text:
-    """What one event adds to the answer, by kind."""
-
-    reasoning: str = ""
-    content: str = ""
-    tool: str = ""
-
-    @property
-    def whole(self) -> str:
-        return self.reasoning + self.content + self.tool
-
-
-def text_of(event: Mapping[str, Any]) -> Text:
-    """The text one event carries, in either endpoint's shape."""
-    choices = wire.sequence(event.get("choices"))
-    if not choices:
-        return Text(content=wire.text(event.get("content")))
-    choice = wire.mapping(choices[0])
-    delta = wire.mapping(choice.get("delta"))
-    calls = (
-        wire.mapping(wire.mapping(call).get("function"))
-        for call in wire.sequence(delta.get("tool_calls"))
-    )
-    return Text(
-        reasoning=wire.text(delta.get("reasoning_content")) or wire.text(delta.get("reasoning")),
-        content=wire.text(delta.get("content")) or wire.text(choice.get("text")),
-        tool="".join(wire.text(c.get("name")) + wire.text(c.get("arguments")) for c in calls),
-    )
-
-
-def error_of(event: Mapping[str, Any]) -> str | None:
-    """The message of an error the server sent, or None."""
-    error = event.get("error")
-    if error is None:
-        return None
-    return wire.shown(wire.mapping(error).get("message")) or wire.shown(error) or "no message"
-
-
-def tokens_so_far(event: Mapping[str, Any]) -> int | None:
-    """The token count an unfinished `/completion` stream states in each event."""
-    return wire.count(event.get("tokens_predicted"))
+INLINE_THOUGHT = re.compile(r"\s*<think>(.*?)(?:</think>|\Z)", re.DOTALL)
 
 
 def measure(
@@ -88,12 +55,14 @@ def measure(
         prompt_ms=wire.number(timings.get("prompt_ms")),
         cache_n=wire.count(timings.get("cache_n")),
         text=whole,
-        first_ms=_first_ms(arrivals, [text.whole for text in texts]),
-        last_ms=_first_ms(arrivals[::-1], [text.whole for text in texts[::-1]]),
+        reasoning=reasoning_in(texts),
+        first_ms=first_ms(arrivals, [text.whole for text in texts]),
+        last_ms=first_ms(arrivals[::-1], [text.whole for text in texts[::-1]]),
         wall_ms=wall_seconds * 1000,
-        echo=_echo(events, alias),
+        echo=echo_of(events, alias),
     )
     faults = list(_faults(read, scenario=scenario, alias=alias))
+    gaps = gaps_ms(arrivals, texts)
     return Measurement(
         run=run,
         warmup=warmup,
@@ -105,20 +74,30 @@ def measure(
         prompt_ms=read.prompt_ms,
         cache_n=read.cache_n,
         decode_tps=_rate(read.predicted_n, read.predicted_ms),
-        prefill_tps=_rate(read.prompt_n, read.prompt_ms) if read.cache_n == 0 else None,
+        prefill_tps=_prefill_rate(read, scenario),
         wall_tps=_rate(read.predicted_n, read.wall_ms),
         arrival_tps=_arrival_rate(read),
         ttft_ms=read.first_ms,
-        ttft_content_ms=_first_ms(arrivals, [text.content for text in texts]),
+        ttft_content_ms=first_ms(arrivals, [text.content for text in texts]),
+        inter_token_p50_ms=quantile(gaps, 0.5),
+        inter_token_p99_ms=quantile(gaps, 0.99),
+        sanity=sanity(whole),
         draft_n=wire.count(timings.get("draft_n")),
         draft_accepted_n=wire.count(timings.get("draft_n_accepted")),
-        finish_reason=_finish_reason(events),
+        finish_reason=finish_reason_of(events),
         model_echo=wire.shown(read.echo),
         text_sha256=hashlib.sha256(wire.plain(whole).encode()).hexdigest() if whole else None,
         text_head=wire.plain(whole[:TEXT_HEAD]),
         source="timings" if timings else "wall",
         timings=wire.storable(timings),
     )
+
+
+def reasoning_in(texts: Sequence[Text]) -> int:
+    """Characters of thought, whether they came apart or in the text between their tags."""
+    apart = sum(len(text.reasoning.strip()) for text in texts)
+    inside = INLINE_THOUGHT.match("".join(text.content for text in texts))
+    return apart + (len(inside[1].strip()) if inside else 0)
 
 
 @dataclass(frozen=True)
@@ -131,6 +110,7 @@ class _Read:
     prompt_ms: float | None
     cache_n: int | None
     text: str
+    reasoning: int
     first_ms: float | None
     last_ms: float | None
     wall_ms: float
@@ -149,9 +129,7 @@ def _faults(read: _Read, *, scenario: Scenario, alias: str) -> Iterator[tuple[Va
         return
     for reason in _contradictions(read, scenario):
         yield Validity.INCONSISTENT, reason
-    broken = brokenness(read.text)
-    if broken:
-        yield Validity.BROKEN_OUTPUT, broken
+    yield from said_wrong(read.text, read.reasoning, scenario)
     if read.predicted_n is not None and read.predicted_n < scenario.tokens:
         yield Validity.TOO_SHORT, f"{read.predicted_n} of {scenario.tokens} tokens"
     depth = (read.prompt_n or 0) + (read.cache_n or 0)
@@ -159,6 +137,24 @@ def _faults(read: _Read, *, scenario: Scenario, alias: str) -> Iterator[tuple[Va
         yield Validity.CONFIG_MISMATCH, f"{depth} of {scenario.filled_tokens} tokens filled"
     if read.cache_n:
         yield Validity.CACHED, f"{read.cache_n} prompt tokens came from the cache"
+
+
+def said_wrong(text: str, reasoning: int, scenario: Scenario) -> Iterator[tuple[Validity, str]]:
+    """What the text itself says against a run; `reasoning` counts characters of thought."""
+    broken = brokenness(text)
+    if broken:
+        yield Validity.BROKEN_OUTPUT, broken
+    elif scenario.names and not re.search(rf"\b{re.escape(scenario.names)}\b", text, re.IGNORECASE):
+        yield Validity.BROKEN_OUTPUT, f"the answer does not name {scenario.names!r}"
+    if scenario.endpoint != "chat":
+        return
+    if scenario.thinking and not reasoning:
+        yield Validity.CONFIG_MISMATCH, "thinking was switched on and none came"
+    if reasoning and not scenario.thinking:
+        yield (
+            Validity.CONFIG_MISMATCH,
+            f"thinking was switched off and {reasoning} characters of it came",
+        )
 
 
 def _contradictions(read: _Read, scenario: Scenario) -> Iterator[str]:
@@ -201,31 +197,15 @@ def _rate(amount: int | None, duration_ms: float | None) -> float | None:
     return amount / duration_ms * 1000 if amount and duration_ms else None
 
 
+def _prefill_rate(read: _Read, scenario: Scenario) -> float | None:
+    """None where a cache helped, and for pictures: servers count one as a token, or not at all."""
+    if read.cache_n != 0 or scenario.picture:
+        return None
+    return _rate(read.prompt_n, read.prompt_ms)
+
+
 def _arrival_rate(read: _Read) -> float | None:
     """Our own clock between first and last text, over the tokens after the first."""
     if read.predicted_n is None or read.first_ms is None or read.last_ms is None:
         return None
     return _rate(max(read.predicted_n - 1, 0), read.last_ms - read.first_ms)
-
-
-def _first_ms(arrivals: Sequence[Arrival], texts: Sequence[str]) -> float | None:
-    return next(
-        (arrival.seconds * 1000 for arrival, text in zip(arrivals, texts, strict=True) if text),
-        None,
-    )
-
-
-def _echo(events: Sequence[Mapping[str, Any]], alias: str) -> str | None:
-    """The model name in the events; one that is not ours outweighs all that are."""
-    names = [event["model"] for event in events if isinstance(event.get("model"), str)]
-    return next((name for name in names if name != alias), names[-1] if names else None)
-
-
-def _finish_reason(events: Sequence[Mapping[str, Any]]) -> str | None:
-    for event in reversed(events):
-        choices = wire.sequence(event.get("choices"))
-        stated = wire.mapping(choices[0]).get("finish_reason") if choices else None
-        stated = stated or event.get("stop_type")
-        if isinstance(stated, str) and stated:
-            return wire.shown(stated, 40)
-    return None

@@ -56,6 +56,7 @@ class Launch:
     env: Mapping[str, str] = field(default_factory=dict)
     drafter_path: str = ""
     projector_path: str = ""
+    thinking: bool = False
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,6 @@ FIXED = (
     (("--fit", "-fit"), "off"),
     (("--cache-ram", "-cram"), "0"),
     (("--ctx-checkpoints", "--swa-checkpoints"), "0"),
-    (("--reasoning",), "off"),
     (("--reasoning-loop-guard",), "off"),
 )
 DRAFT_LAYERS = ("--gpu-layers-draft", "--n-gpu-layers-draft", "--spec-draft-ngl", "-ngld")
@@ -221,6 +220,7 @@ def launch(launch: Launch, flags: Flags) -> Step:
             *_load_mode(flags),
             *_memory_lines(flags),
             *(word for names, value in FIXED for word in _offered(flags, names, value)),
+            *_offered(flags, ("--reasoning",), "on" if launch.thinking else "off"),
             *(name for names in SWITCHES if (name := flags.first_of(*names))),
             *launch.flags,
         ),

@@ -6,7 +6,17 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 
-from jobs.dialect import asking, build_failures, failures, logs, measuring, memory_log, settings
+from jobs.dialect import (
+    asking,
+    build_failures,
+    failures,
+    logs,
+    measuring,
+    memory_log,
+    settings,
+)
+from jobs.dialect import failure_rule as at
+from jobs.dialect.failure_rule import rule
 from jobs.dialect.options import Option, flags_of
 from jobs.engines.base import SPECULATIONS, BuildPlaces, Launch, intents, unsupported
 from jobs.model import Blame, BuildTarget, FailureRule, Flags, Revision, Step
@@ -24,28 +34,30 @@ FOREIGN_SOURCE = False
 LAUNCHER: str | None = "xllamacpp_server.py"
 SPARSE_PATTERNS: Sequence[str] = ()
 OPTION_SOURCES: Sequence[str] = ()
-WHEEL_FAILURES = (
-    FailureRule(
-        "no_setting",
-        re.compile(r"error: this release of xllamacpp has no "),
-        Blame.CONFIGURATION,
-        "Ask for what this release has, or bench another release.",
-    ),
-    FailureRule(
-        "wheel_import",
-        re.compile(r"^(?:ImportError|ModuleNotFoundError): "),
-        Blame.INFRASTRUCTURE,
-        "Build the release again; its wheel may not fit this interpreter or machine.",
-    ),
-    FailureRule(
-        "wheel_missing",
-        re.compile(r"No matching distribution found for |not a supported wheel on this platform"),
-        Blame.INFRASTRUCTURE,
-        "Use a Python version for which this release has a wheel.",
-    ),
+ENVIRONMENT, INSTALL, TIDYING = STEPS = ("environment", "install", "tidy")
+NO_SETTING = rule(
+    "no_setting",
+    r"error: this release of xllamacpp has no ",
+    Blame.CONFIGURATION,
+    "Ask for what this release has, or bench another release.",
+    phases=(at.ARGUMENTS,),
 )
-FAILURES: Sequence[FailureRule] = (*WHEEL_FAILURES, *failures.FAILURES)
-BUILD_FAILURES: Sequence[FailureRule] = (*WHEEL_FAILURES, *build_failures.BUILDING)
+WHEEL_IMPORT = rule(
+    "wheel_import",
+    r"^(?:ImportError|ModuleNotFoundError): ",
+    Blame.INFRASTRUCTURE,
+    "Build the release again; its wheel may not fit this interpreter or machine.",
+    phases=(at.START, *STEPS),
+)
+WHEEL_MISSING = rule(
+    "wheel_missing",
+    r"No matching distribution found for |not a supported wheel on this platform",
+    Blame.INFRASTRUCTURE,
+    "Use a Python version for which this release has a wheel.",
+    phases=(INSTALL,),
+)
+FAILURES: Sequence[FailureRule] = (NO_SETTING, WHEEL_IMPORT, *failures.FAILURES)
+BUILD_FAILURES: Sequence[FailureRule] = (WHEEL_IMPORT, WHEEL_MISSING, *build_failures.BUILDING)
 VERSION = re.compile(r"[0-9][A-Za-z0-9.+!_-]*")
 SETTING = re.compile(r"setting ([A-Za-z]\w*) (\w+)((?: \w+)*)")
 LONGEST_HELP = 1_000_000
@@ -88,15 +100,15 @@ def build(revision: Revision, target: BuildTarget, places: BuildPlaces) -> Seque
     )
     return (
         Step(
-            "environment",
+            ENVIRONMENT,
             (
                 *(places.python, "-I", "-B", "-m", "venv"),
                 *("--copies", "--without-pip", places.output),
             ),
             timeout_seconds=120,
         ),
-        Step("install", install, env={"PIP_CONFIG_FILE": "/dev/null"}, timeout_seconds=600),
-        Step("tidy", (places.python, "-I", "-B", "-c", TIDY, places.output), timeout_seconds=60),
+        Step(INSTALL, install, env={"PIP_CONFIG_FILE": "/dev/null"}, timeout_seconds=600),
+        Step(TIDYING, (places.python, "-I", "-B", "-c", TIDY, places.output), timeout_seconds=60),
     )
 
 
@@ -163,6 +175,8 @@ def launch(launch: Launch, flags: Flags) -> Step:
     if asked.speculation:
         wanted["speculation"] = " ".join(SPECULATIONS[asked.speculation])
         wanted["drafter"] = launch.drafter_path
+    if launch.thinking:
+        wanted["thinking"] = True
     if launch.projector_path:
         wanted["projector"] = launch.projector_path
     return Step(

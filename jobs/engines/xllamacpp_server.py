@@ -14,7 +14,7 @@ KNOWN = frozenset(
     (
         *("host", "model", "alias", "context", "threads", "batch", "ubatch"),
         *("gpu_layers", "kv", "flash_attention", "describe"),
-        *("speculation", "drafter", "projector"),
+        *("speculation", "drafter", "projector", "thinking"),
     )
 )
 CONTAINERS = (list, set, tuple)
@@ -95,7 +95,7 @@ def apply(params: Any, wanted: dict[str, Any]) -> None:
         ("cache_ram_mib", 0),
         ("n_ctx_checkpoints", 0),
         ("fit_params", False),
-        ("enable_reasoning", 0),
+        ("enable_reasoning", int(bool(wanted.get("thinking")))),
         ("ui", False),
         ("webui", False),
         ("offline", True),

@@ -7,6 +7,7 @@ from sqlmodel import SQLModel
 
 from jobs import (  # noqa: F401  (they fill the metadata)
     build_tables,
+    failure_tables,
     line_tables,
     negative_tables,
     planning_tables,

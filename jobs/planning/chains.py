@@ -8,6 +8,7 @@ from typing import Any
 
 from jobs import planner
 from jobs.model import BuildTarget, Lane, Revision
+from jobs.own_scenarios import table_of
 from jobs.payloads import BenchPayload
 from jobs.planner import JobRequest, Weights
 from jobs.scenarios import Scenario
@@ -85,6 +86,7 @@ def chain(
         build_identity=build.payload["build_identity"],
         model_file_id=files.target.id,
         scenario=wish.scenario.name,
+        own_scenario=table_of(wish.scenario),
         rig=wish.rig,
         stack=wish.stack,
         context_tokens=wish.context_tokens,

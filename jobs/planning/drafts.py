@@ -11,7 +11,7 @@ from jobs.planner import Weights
 from jobs.planning.chains import BenchWish, Chain, Files, chain
 from jobs.planning.rules import Question
 from jobs.planning.world import Event, KnownEngine, KnownFile, KnownRevision, KnownStack, World
-from jobs.scenarios import SCENARIOS
+from jobs.scenarios import Scenario
 
 
 class Why(StrEnum):
@@ -155,13 +155,14 @@ def of_stack(
     about = published or stack.target
     parent = event.parent if published is None else None
     for place, name in enumerate(stack.scenarios, start=1):
-        if name not in SCENARIOS:
+        scenario = stack.scenario(name)
+        if scenario is None:
             continue
         lane = Lane.RETEST if event.low_priority or trial else Lane.FRESH
         baseline = None
         if parent is not None and parent.id != revision.id:
             reason = f"baseline: {parent.value.label}"
-            baseline = _chain(parent, target, stack, name, lane=Lane.BACKFILL, reason=reason)
+            baseline = _chain(parent, target, stack, scenario, lane=Lane.BACKFILL, reason=reason)
         yield Draft(
             question=Question(
                 engine=revision.value.engine,
@@ -171,7 +172,7 @@ def of_stack(
                 role=about.role,
                 model_class=about.model_class,
             ),
-            chain=_chain(revision, target, stack, name, lane=lane, reason=event.title),
+            chain=_chain(revision, target, stack, scenario, lane=lane, reason=event.title),
             what=f"{where} ({name})",
             source=source,
             place=place,
@@ -184,14 +185,14 @@ def _chain(
     revision: KnownRevision,
     target: BuildTarget,
     stack: KnownStack,
-    scenario: str,
+    scenario: Scenario,
     *,
     lane: Lane,
     reason: str,
 ) -> Chain:
     wish = BenchWish(
         rig=target.name,
-        scenario=SCENARIOS[scenario],
+        scenario=scenario,
         stack=stack.name,
         context_tokens=stack.context_tokens,
         intent=stack.intent,

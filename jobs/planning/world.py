@@ -17,6 +17,7 @@ from jobs.known_engines import EngineState
 from jobs.model import BuildTarget, Revision, Trust
 from jobs.planner import Weights
 from jobs.planning.rules import Rule
+from jobs.scenarios import SCENARIOS, Scenario
 
 Place = tuple[str, str, str]
 """Rig, stack and scenario of a bench."""
@@ -61,8 +62,13 @@ class KnownStack:
     flags: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     scenarios: tuple[str, ...] = ()
+    own_scenarios: Mapping[str, Scenario] = field(default_factory=dict)
     wants_drafter: bool = False
     wants_projector: bool = False
+
+    def scenario(self, name: str) -> Scenario | None:
+        """One of its own or a shipped one; None for what a job of the queue cannot measure."""
+        return self.own_scenarios.get(name) or SCENARIOS.get(name)
 
     @property
     def missing(self) -> str:

@@ -16,7 +16,7 @@ from jobs.errors import JobFailure, StaleLease
 from jobs.lifecycle import Next
 from jobs.line_tables import AttemptRow
 from jobs.model import Blame, Kind, State
-from jobs.store import fleet, line, taking, usage
+from jobs.store import failures, fleet, line, taking, usage
 from jobs.store.needs import refresh_dependents
 from jobs.store.work import HELD, take_turn
 from jobs.tables import HELD as HELD_ROWS
@@ -168,6 +168,7 @@ def fail(session: Session, held: Lease, failure: JobFailure, now: datetime, *, l
     row.failure_class, row.blame = failure.failure_class, failure.blame.value
     row.advice = wire.plain(failure.advice)
     message = wire.plain(failure.detail or failure.message)[:MESSAGE_CHARS]
+    failures.record(session, row, failure, message, now)
     if following.state is State.QUEUED:
         _requeue(session, row, now, message, wait=following.delay)
     elif following.state is State.BLOCKED and row.cancel_requested:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, cast
+from typing import cast
 
 from sqlmodel import Session, select
 
@@ -18,8 +18,8 @@ from jobs.negatives import DRAFTER, Move
 from jobs.planner import JobRequest, Weights
 from jobs.planning.chains import BenchWish, Files, chain
 from jobs.planning.pairs import speculation_of
-from jobs.scenarios import DEFAULT_SCENARIO, SCENARIOS
-from jobs.store import catalog, grounds, histories, noted, superseding, work, worlds
+from jobs.scenarios import DEFAULT_SCENARIO, SCENARIOS, Scenario
+from jobs.store import catalog, grounds, histories, noted, scenarios, superseding, work, worlds
 from jobs.store import negatives as store
 from jobs.store.grounds import files_of, newest_revision
 from jobs.store.targets import target_for
@@ -251,7 +251,8 @@ def _requests(
     if drafter is not None:
         files["drafter"] = drafter
         intent["speculation"] = speculation_of(worlds.known_file(drafter).shape)
-    scenario = SCENARIOS.get(row.scenario) or _first_scenario(stack)
+    known = SCENARIOS | (scenarios.of_stack(stack) if stack else {})
+    scenario = known.get(row.scenario) or _first_scenario(stack, known)
     found = chain(
         value,
         number,
@@ -285,9 +286,9 @@ def _drafter_of_moves(session: Session, row: NegativeRow) -> ModelFileRow | None
     return catalog.model_with(session, waiting[0].key.partition(":")[2]) if waiting else None
 
 
-def _first_scenario(stack: StackRow | None) -> Any:
-    known = [SCENARIOS[name] for name in (stack.scenarios if stack else ()) if name in SCENARIOS]
-    return known[0] if known else SCENARIOS[DEFAULT_SCENARIO]
+def _first_scenario(stack: StackRow | None, known: Mapping[str, Scenario]) -> Scenario:
+    found = [known[name] for name in (stack.scenarios if stack else ()) if name in known]
+    return found[0] if found else SCENARIOS[DEFAULT_SCENARIO]
 
 
 def _weights(row: ModelFileRow) -> Weights:

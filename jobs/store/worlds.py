@@ -26,7 +26,7 @@ from jobs.planning.world import (
     KnownStack,
     World,
 )
-from jobs.store import catalog, rules
+from jobs.store import catalog, rules, scenarios
 from jobs.store.durations import Durations
 from jobs.store.negatives import standing_identities, standing_questions
 from jobs.store.targets import build_target
@@ -185,6 +185,7 @@ def _stack(row: StackRow, engine: str, files: Mapping[str, KnownFile]) -> KnownS
         flags=tuple(row.flags),
         env=dict(row.env),
         scenarios=tuple(row.scenarios),
+        own_scenarios=scenarios.of_stack(row),
         wants_drafter=bool(row.drafter),
         wants_projector=bool(row.mmproj),
     )

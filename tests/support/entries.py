@@ -9,7 +9,7 @@ from support.rows import NOON, QUIET, digest
 from jobs.model import Kind, Lane, State, Validity, Verdict, VerdictKind
 from jobs.store.shown import Entry, Group, ShownJob
 
-GROUP = Group(model_class="gemma-3-270m", rig="cpu", context_tokens=2048, scenario="decode-128.v1")
+GROUP = Group(model_class="gemma-3-270m", rig="cpu", context_tokens=2048, scenario="decode-128.v2")
 SAME = Verdict(kind=VerdictKind.SAME, sentence="Same within 3.1 %.", resolution=0.031)
 
 

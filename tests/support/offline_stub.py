@@ -10,8 +10,9 @@ from support.stub_family import StubFamily
 
 from jobs.control import Control
 from jobs.scenarios import Scenario
-from workers.offline import Bench, Wish, run_offline
+from workers.offline import Bench, run_in_turns
 from workers.offline_files import BuildFiles, ModelFile
+from workers.offline_record import Wish
 from workers.uncaged import Uncaged
 
 SUPPORT = Path(__file__).parent
@@ -50,10 +51,31 @@ class SpokenCard:
 def bench(folder: Path, *, twin: bool = False, card: Any = None, **wanted: Any) -> dict[str, Any]:
     """The document that a bench of the stub leaves; `behaviour` goes to the stub."""
     behaviour = wanted.pop("behaviour", {})
+    said: list[str] = []
+    [document] = run_in_turns(
+        [arm(folder, "result.json", behaviour, twin=twin, card=card, **wanted)],
+        control=Control(),
+        say=said.append,
+    )
+    document["said"] = said
+    return document
+
+
+def arm(
+    folder: Path,
+    out: str,
+    behaviour: dict[str, Any],
+    *,
+    artifact: str = "a" * 64,
+    twin: bool = False,
+    card: Any = None,
+    **wanted: Any,
+) -> Bench:
+    """One build of the stub, to be measured alone or in turns with another."""
     weights = folder / "secret-name" / "model.gguf"
     weights.parent.mkdir(exist_ok=True)
     weights.write_bytes(b"GGUF")
-    wish = Wish(scenarios=(PLAIN,), contexts=(2048,), runs=1, quiet_seconds=0.0)
+    wish = Wish(scenarios=(PLAIN,), contexts=(2048,), runs=1, quiet_seconds=0.0, most_warm_ups=1)
     told = {
         "name": "model.gguf",
         "size_bytes": 4,
@@ -67,11 +89,11 @@ def bench(folder: Path, *, twin: bool = False, card: Any = None, **wanted: Any) 
         "engine": "stub",
         "commit": "c" * 40,
         "cuda_arch": None,
-        "artifact": "a" * 64,
+        "artifact": artifact,
         "size_bytes": 9,
         "facts": {},
     }
-    asked = Bench(
+    return Bench(
         wish=replace(wish, **wanted),
         engine=StubFamily(behaviour),
         build=BuildFiles(SUPPORT, "stub", build),
@@ -79,9 +101,5 @@ def bench(folder: Path, *, twin: bool = False, card: Any = None, **wanted: Any) 
         sandbox=Uncaged(),
         card=card,
         machine={"architecture": "x86_64", "kernel": "6.1"},
-        out=folder / "result.json",
+        out=folder / out,
     )
-    said: list[str] = []
-    document = run_offline(asked, control=Control(), say=said.append)
-    document["said"] = said
-    return document

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from support import gguf_files
@@ -10,10 +10,10 @@ from support import gguf_files
 from jobs import exchange
 from jobs.gguf.reader import Depth, read_header
 from jobs.gguf.reading import facts_of
-from jobs.scenarios import Scenario
+from jobs.scenarios import LADDERS, SCENARIOS
 
-SHORT = Scenario("decode-128", 1, "chat", "Hello", tokens=128, runs=3, boots=1)
-DEEP = Scenario("ladder", 1, "filled", "", tokens=128, runs=3, boots=1, filled_tokens=32_768)
+SHORT = replace(SCENARIOS["decode-128"], runs=3, boots=1)
+DEEP = replace(LADDERS["ladder"], runs=3, boots=1, filled_tokens=32_768, depths=())
 AT = "2026-11-30T20:00:00+00:00"
 
 

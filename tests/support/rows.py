@@ -209,7 +209,7 @@ class Rows:
                     "series": f"series-{revision.engine_id}",
                     "cell": f"series-{revision.engine_id}-quiet",
                     "stack": "gemma-cpu",
-                    "scenario": "decode-128.v1",
+                    "scenario": "decode-128.v2",
                     "context_tokens": 2048,
                     "sandbox": "bubblewrap",
                     "validity": Validity.OK,

@@ -60,6 +60,10 @@ class Behaviour:
     log_flood: bool = False
     tokenizes: bool = True
     prompt_n: int | None = None
+    say_on_post: str = ""
+    speculative: bool | None = None
+    predicted_ms: float | None = None
+    cold_posts: int = 0
 
 
 class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
@@ -102,7 +106,9 @@ class Handler(BaseHTTPRequestHandler):
                 },
             )
         elif self.path == "/slots" and behaviour.slots_status == 200:
-            slot = {"n_ctx": context, "speculative": bool(behaviour.drafts)}
+            drafting = behaviour.speculative
+            drafting = bool(behaviour.drafts) if drafting is None else drafting
+            slot = {"n_ctx": context, "speculative": drafting}
             self.reply(200, [{"id": n, **slot} for n in range(behaviour.shown_slots)])
         else:
             self.reply(501, {"error": {"message": "not supported"}})
@@ -115,6 +121,8 @@ class Handler(BaseHTTPRequestHandler):
             self.reply(200 if behaviour.tokenizes else 501, {"tokens": ids})
             return
         self.server.posts += 1
+        if behaviour.say_on_post:
+            say(behaviour.say_on_post)
         if behaviour.exit_on_post is not None and self.server.posts > behaviour.posts_before_exit:
             say(behaviour.say)
             die(behaviour.exit_on_post)
@@ -152,10 +160,12 @@ class Handler(BaseHTTPRequestHandler):
             else:
                 self.send({"content": text, "stop": False, "tokens_predicted": token})
             if not behaviour.endless:
-                time.sleep(behaviour.token_seconds * count)
+                cold = self.server.posts <= behaviour.cold_posts and token < wanted * 0.6
+                time.sleep(behaviour.token_seconds * count * (10 if cold else 1))
         milliseconds = (time.perf_counter() - began) * 1000
         prompt = body.get("prompt")
         filled = len(prompt) if isinstance(prompt, list) else 24
+        milliseconds = behaviour.predicted_ms or milliseconds
         timings = self.timings(token, milliseconds, behaviour.prompt_n or filled)
         if chat:
             self.send(chunk(name, {}, finish="length"))
@@ -217,6 +227,12 @@ def spoken(kind: str, token: int) -> str:
             return "/"
         case "nothing":
             return ""
+        case "red":
+            return "red " if not token else WORDS[token % len(WORDS)] + " "
+        case "one word":
+            return "never "
+        case "decay":
+            return WORDS[token] + " " if token < 6 else "/"
         case "hostile":
             return "\x00\ud800<script>" + WORDS[token % len(WORDS)]
     return WORDS[token % len(WORDS)] + " "

@@ -79,7 +79,7 @@ def test_every_scenario_is_documented(name: str) -> None:
     assert f"`{name}`" in DOCS["docs/watchlist.md"]
 
 
-@pytest.mark.parametrize(("page", "least"), [("github-traps", 40), ("models", 30)])
+@pytest.mark.parametrize(("page", "least"), [("github-traps", 40), ("models", 30), ("bench", 20)])
 def test_tests_that_the_evidence_names_exist(page: str, least: int) -> None:
     """A trap is held by a test only as long as there is one of that name."""
     written = "\n".join(path.read_text() for path in ROOT.glob("tests/**/test_*.py"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -48,7 +49,7 @@ def changed(path, value, base=None):
 def test_every_scenario_of_a_boot_becomes_a_result_of_its_own(database):
     """Allocated and filled stand apart: the context in its column, the depth in the series."""
     stored = bring(database, document(scenarios=(SHORT, DEEP)))
-    assert [each.scenario for each in stored] == ["decode-128.v1", "ladder.v1@32768"]
+    assert [each.scenario for each in stored] == ["decode-128.v2", "ladder.v1@32768"]
     found = rows(database, ResultRow)
     assert {row.context_tokens for row in found} == {65_536}
     assert len({row.series for row in found}) == 2
@@ -236,3 +237,22 @@ def test_factory_files_are_read(tmp_path):
     assert len(sha256) == 64
     with pytest.raises(UsageError, match="cannot be read"):
         importing.load(tmp_path / "none.json")
+
+
+def test_a_prompt_of_somebody_elses_does_not_get_into_our_series(sqlite):
+    """A shipped name with another prompt is refused; an own scenario has a series of its own."""
+    forged = replace(SHORT, prompt="Say yes.")
+    with pytest.raises(UsageError, match="none of ours"):
+        bring(sqlite, document(scenarios=(forged,)))
+    [stored] = bring(sqlite, document(scenarios=(replace(forged, own=True),)))
+    assert stored.scenario.startswith("decode-128.v2-")
+
+
+def test_builds_that_were_booted_in_turns_stay_paired(sqlite):
+    """The result knows its arm and the other build's digest."""
+    pairing = {"id": "1" * 32, "arm": "B", "artifacts": {"A": "e" * 64, "B": "a" * 64}}
+    bring(sqlite, document(pairing=pairing))
+    [row] = rows(sqlite, ResultRow)
+    assert row.environment["imported"]["pairing"] == pairing
+    with pytest.raises(UsageError, match="pairing"):
+        bring(sqlite, document(pairing=pairing | {"arm": "C"}))

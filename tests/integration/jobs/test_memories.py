@@ -30,7 +30,7 @@ def _finished(rows: Rows, model: ModelFileRow, boots: list[Boot]) -> results.Fin
         series="series",
         cell="cell",
         stack="stack",
-        scenario="decode-128.v1",
+        scenario="decode-128.v2",
         context_tokens=32_768,
         sandbox="bubblewrap",
         validity=Validity.OK,

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from sqlmodel import SQLModel, select
 from support.rows import Rows
 
 from jobs import db, submit
 from jobs.config import Settings
-from jobs.dispatch import scenario_named
 from jobs.errors import ScoutError, UsageError
 from jobs.model import Kind, Lane, State, Trust
+from jobs.own_scenarios import asked_by
 from jobs.scenarios import SCENARIOS
-from jobs.store import catalog, needs, results, work
+from jobs.store import catalog, needs, results, scenarios, work
 from jobs.submit import Desk
 from jobs.tables import JobRow, RevisionRow, StackRow
 
@@ -106,11 +108,18 @@ def test_an_unknown_name_is_refused_and_nothing_written(desk, changes, words):
     assert written(desk.database) == before
 
 
-def test_an_unknown_scenario_is_refused():
-    """With those there are."""
-    with pytest.raises(UsageError) as caught:
-        scenario_named("decode-129")
+def test_an_unknown_scenario_is_refused(desk):
+    """With the nearest there is; those of a stack's own list are known too."""
+    with db.writing(desk.database) as session:
+        stack = session.exec(select(StackRow)).one()
+        stack.own_scenarios = {"haiku": {"name": "haiku", "version": 1, "prompt": "x", "tokens": 8}}
+        session.add(stack)
+    with db.reading(desk.database) as session:
+        with pytest.raises(UsageError) as caught:
+            scenarios.named(session, "decode-129")
+        own = scenarios.named(session, "haiku")
     assert "decode-128" in caught.value.advice
+    assert (own.tokens, own.own) == (8, True)
 
 
 def test_a_wish_becomes_fetch_build_and_bench(desk):
@@ -126,6 +135,27 @@ def test_a_wish_becomes_fetch_build_and_bench(desk):
     assert last.payload["intent"] == {"kv": "q8_0"}
     with db.reading(desk.database) as session:
         assert [need.id for need in needs.needs_of(session, last.id)] == [fetch.id, build.id]
+
+
+def test_a_job_carries_the_whole_of_an_own_scenario(desk):
+    """A list that changes later leaves it as it is; other words are another question."""
+    own = replace(SCENARIO, name="mine", own=True)
+    asked = bench(desk, scenario=own).jobs[-1].payload
+    assert asked_by(asked["scenario"], asked["own_scenario"]) == own
+    other = bench(desk, scenario=replace(own, prompt="Say no.")).jobs[-1]
+    assert other.payload["own_scenario"]["prompt"] == "Say no."
+    assert bench(desk).jobs[-1].payload["own_scenario"] == {}
+    with db.reading(desk.database) as session:
+        benches = session.exec(select(JobRow).where(JobRow.kind == Kind.BENCH)).all()
+    assert len(benches) == 3
+
+
+def test_a_picture_without_a_projector_is_refused_before_anything_is_built(desk):
+    """It could only be answered by a guess."""
+    before = written(desk.database)
+    with pytest.raises(UsageError, match="no projector"):
+        bench(desk, scenario=SCENARIOS["vision"])
+    assert written(desk.database) == before
 
 
 def test_the_same_wish_twice_is_one_job(desk):

@@ -13,7 +13,7 @@ from support.package_index import PackageIndex, sha256_of
 
 from jobs.db import reading, writing
 from jobs.errors import Transient, UsageError
-from jobs.store import catalog
+from jobs.store import catalog, scenarios
 from scout.loading import apply
 from scout.reading import parse
 from scout.sources import package_index as index_source
@@ -198,6 +198,21 @@ def test_what_cannot_be_benched_yet_is_no_stack(database: Engine) -> None:
     assert "stack s is not benchable yet" in changes.not_yet[0]
     with reading(database) as session:
         assert catalog.stacks(session) == []
+
+
+def test_a_scenario_of_a_list_goes_with_its_stack(database: Engine) -> None:
+    """It is known by its name from then on; other words in the list change the stack."""
+    own = '[[scenario]]\nname = "haiku"\nversion = 1\nprompt = "Rain."\ntokens = 64\n'
+    text = wheel_engine("wheel", "stub") + model("m") + stack("s", "wheel", "m")
+    text += 'scenarios = ["haiku"]\n'
+    load_list(database, text + own)
+    with reading(database) as session:
+        found = scenarios.named(session, "haiku")
+    assert (found.tokens, found.own, found.prompt) == (64, True, "Rain.")
+    changes = load_list(database, text + own.replace("Rain", "Snow"))
+    assert changes.changed == ("stack s",)
+    with reading(database) as session:
+        assert scenarios.named(session, "haiku").key != found.key
 
 
 def test_a_name_never_changes_what_it_means(database: Engine) -> None:

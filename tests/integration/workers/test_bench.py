@@ -8,89 +8,16 @@ import sys
 import threading
 import time
 from dataclasses import replace
-from pathlib import Path
+from typing import ClassVar
 
-import psutil
 import pytest
-from support.stub_family import StubFamily
+from support.stub_bench import failure, scenario
 
 from jobs.control import Control
-from jobs.errors import JobFailure, Stopped
-from jobs.model import SILENT, Blame, Flags, Layout, Step, Validity
-from jobs.scenarios import Scenario
+from jobs.errors import Stopped
+from jobs.model import SILENT, Blame, Layout, Step, Validity
 from workers.answers import Patience
-from workers.bench import run_bench
-from workers.plan import Place, Plan
-from workers.sandbox import Limits, Mount
 from workers.uncaged import Uncaged
-
-SUPPORT = Path(__file__).parents[2] / "support"
-QUICK = Patience(
-    stall_seconds=1.0,
-    load_seconds=8.0,
-    first_token_seconds=1.0,
-    token_stall_seconds=1.0,
-    request_seconds=15.0,
-    grace_seconds=0.5,
-)
-
-
-def scenario(endpoint: str = "chat", tokens: int = 32) -> Scenario:
-    return Scenario("stub", 1, endpoint, "Say something.", tokens=tokens, runs=2, boots=1)
-
-
-@pytest.fixture
-def bench(tmp_path):
-    """Runs a bench of a stub with the given behaviour; nothing of it may live afterwards."""
-    weights = tmp_path / "model.gguf"
-    weights.write_bytes(b"GGUF")
-    runtime = tmp_path / "run"
-    runtime.mkdir(mode=0o700)
-    kept = []
-
-    def run(
-        *, sandbox=None, control=None, runs=2, boots=1, patience=QUICK, cards=None, **behaviour
-    ):
-        asked = behaviour.pop("scenario", scenario())
-        plan = Plan(
-            engine=StubFamily(behaviour),
-            scenario=asked,
-            flags=Flags(frozenset()),
-            artifact=Mount(SUPPORT, "/run/artifact"),
-            model=Mount(weights, "/run/model.gguf"),
-            context_tokens=2048,
-            threads=1,
-            runs=runs,
-            boots=boots,
-        )
-        limits = Limits(output_bytes=2**20)
-        marker = f"test-{tmp_path.name}"
-        place = Place(
-            sandbox or Uncaged(), limits, runtime, tmp_path / "log", marker, card_memory=cards
-        )
-        return run_bench(
-            plan, place, control=control or Control(), patience=patience, keep=kept.append
-        )
-
-    run.kept = kept
-    yield run
-    assert living(str(runtime)) == []
-    assert list(runtime.iterdir()) == []
-
-
-def living(words: str) -> list[int]:
-    """Processes whose command line holds `words`."""
-    found = []
-    for process in psutil.process_iter(["cmdline"]):
-        if any(words in word for word in process.info["cmdline"] or ()):
-            found.append(process.pid)
-    return found
-
-
-def failure(bench, **behaviour) -> JobFailure:
-    with pytest.raises(JobFailure) as caught:
-        bench(**behaviour)
-    return caught.value
 
 
 @pytest.mark.parametrize("endpoint", ["chat", "completion"])
@@ -218,8 +145,9 @@ def test_a_dead_server_fails_at_once(bench):
     """An exit during the load is seen at once, with code and last words."""
     began = time.monotonic()
     caught = failure(bench, exit_on_load=1, say="nothing anybody knows")
-    assert (caught.failure_class, caught.blame) == ("crash_load", Blame.ENGINE)
-    assert "exit code 1" in caught.message
+    assert (caught.failure_class, caught.blame) == ("unknown", Blame.ENGINE)
+    assert (caught.phase, caught.ending) == ("load", "exit code 1")
+    assert caught.lines[-1] == "nothing anybody knows"
     assert "nothing anybody knows" in caught.message
     assert time.monotonic() - began < 3
 
@@ -328,3 +256,21 @@ def test_a_foreign_listener_is_never_measured(bench):
             process.wait()
     assert caught.failure_class == "wrong_server"
     assert caught.blame is Blame.INFRASTRUCTURE
+
+
+def test_progress_tells_run_speed_and_when_it_may_end(bench):
+    """Boot and run, tokens a second now, and an estimate by which to decide whether to wait."""
+
+    class Heard(Control):
+        notes: ClassVar[list[str]] = []
+
+        def report(self, phase, **rest):
+            super().report(phase, **rest)
+            if phase == "measure":
+                self.notes.append(rest["note"])
+                assert 0 <= rest["done"] <= rest["total"] == 6
+
+    bench(boots=2, control=Heard(), scenario=scenario(tokens=64), token_seconds=0.03)
+    assert Heard.notes[0] == "boot 1 of 2, warm-up"
+    assert any(" t/s, about " in note for note in Heard.notes)
+    assert any(note.startswith("boot 2 of 2, run 2 of 2") for note in Heard.notes)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from support.offline_stub import DEEP, PLAIN, SpokenCard, bench
+from support.offline_stub import DEEP, PLAIN, SpokenCard, arm, bench
 
-from workers.offline import Wish, combinations
+from jobs.control import Control
+from workers.offline import combinations, run_in_turns
+from workers.offline_record import Wish
 
 
 def samples(document, combination=0):
@@ -65,7 +67,7 @@ def test_a_combination_that_fails_does_not_stop_the_next(tmp_path):
     ]
     for combination in document["combinations"]:
         assert combination["boots"] == []
-        assert combination["failure"]["class"] == "crash_load"
+        assert combination["failure"]["class"] == "unknown"
         assert "it broke" in combination["failure"]["log"]
 
 
@@ -104,3 +106,41 @@ def test_every_context_is_measured_with_every_cache_and_ubatch():
     found = [(c.context_tokens, c.kv, c.ubatch) for c in combinations(wish)]
     assert found[:3] == [(1024, "f16", 256), (1024, "f16", 512), (1024, "q8_0", 256)]
     assert len(set(found)) == 8
+
+
+def test_two_builds_are_booted_in_turns_and_know_each_other(tmp_path):
+    """A, B, A, B in one go: heat and other work fall on both, and each file tells the pairing."""
+    arms = [
+        arm(tmp_path, "a.json", {}, artifact="a" * 64, boots=2),
+        arm(tmp_path, "b.json", {}, artifact="e" * 64, boots=2),
+    ]
+    said: list[str] = []
+    first, second = run_in_turns(arms, control=Control(), say=said.append)
+    moments = {
+        (boot["started_at"], name, boot["number"])
+        for name, document in (("A", first), ("B", second))
+        for boot in document["combinations"][0]["boots"]
+    }
+    order = [f"{name}{number}" for _, name, number in sorted(moments)]
+    assert order == ["A1", "B1", "A2", "B2"]
+    assert first["pairing"]["id"] == second["pairing"]["id"]
+    assert (first["pairing"]["arm"], second["pairing"]["arm"]) == ("A", "B")
+    assert first["pairing"]["artifacts"] == {"A": "a" * 64, "B": "e" * 64}
+    kept = json.loads((tmp_path / "b.json").read_text())
+    assert kept["pairing"] == second["pairing"]
+
+
+def test_an_arm_that_fails_leaves_the_other_its_boots(tmp_path):
+    """One broken build does not take the other's numbers with it."""
+    arms = [
+        arm(tmp_path, "a.json", {"exit_on_load": 1}, boots=2),
+        arm(tmp_path, "b.json", {}, boots=2),
+    ]
+    first, second = run_in_turns(arms, control=Control(), say=[].append)
+    assert first["combinations"][0]["failure"]["ending"] == "exit code 1"
+    assert len(second["combinations"][0]["boots"]) == 2
+
+
+def test_one_build_has_no_pairing(tmp_path):
+    """A file says of itself only what happened."""
+    assert "pairing" not in bench(tmp_path)

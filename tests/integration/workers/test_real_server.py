@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import subprocess
-import sys
 
 import pytest
-from support import tiny_model
+from support.real_engine import LIMITS, build
 
 from jobs.control import Control
 from jobs.engines import xllamacpp
-from jobs.engines.base import BuildPlaces
 from jobs.errors import JobFailure
 from jobs.fit.estimate import estimate
 from jobs.fit.setup import Card, Setup
 from jobs.fit.stored import shape_in
-from jobs.model import BuildTarget, Revision, Validity
+from jobs.model import Validity
 from jobs.scenarios import Scenario
 from workers.artifacts import tree_digest
 from workers.bench import run_bench
@@ -24,55 +23,18 @@ from workers.bubblewrap import Bubblewrap
 from workers.flags import ask_help, flags_in
 from workers.headers import read_local
 from workers.plan import Place, Plan, interpreter_mounts, launcher_of
-from workers.sandbox import Limits, Mount
-from workers.steps import run_step
+from workers.sandbox import Mount
 from workers.uncaged import Uncaged
 
-VERSION = "2026.10.11549"
-REVISION = Revision("xllamacpp", "xllamacpp", "a" * 64, VERSION, "package")
-TARGET = BuildTarget("cpu", "wheel")
-LIMITS = Limits()
+
+@pytest.fixture
+def artifact(real_artifact):
+    return real_artifact
 
 
-@pytest.fixture(scope="session")
-def wheel_folder(tmp_path_factory):
-    """A folder that holds the wheel, fetched once through the machine's own pip settings."""
-    folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-input"]
-    command += ["--only-binary=:all:", "--dest", str(folder), f"xllamacpp=={VERSION}"]
-    subprocess.run(command, check=True, timeout=600, stdin=subprocess.DEVNULL)
-    return folder
-
-
-def build(wheel_folder, root):
-    """The recipe's own steps, run one after the other."""
-    output = root / "output"
-    places = BuildPlaces(
-        source=str(wheel_folder), work=str(root), output=str(output), python=sys.executable
-    )
-    for step in xllamacpp.build(REVISION, TARGET, places):
-        run_step(
-            Uncaged(),
-            step,
-            (Mount(root, "/build", writable=True), Mount(wheel_folder, "/wheel")),
-            log=root / "build.log",
-            limits=LIMITS,
-            control=Control(),
-            marker=f"test-{root.name}",
-        )
-    return output
-
-
-@pytest.fixture(scope="session")
-def artifact(wheel_folder, tmp_path_factory):
-    """The wheel as a finished artifact."""
-    return build(wheel_folder, tmp_path_factory.mktemp("build"))
-
-
-@pytest.fixture(scope="session")
-def weights(tmp_path_factory):
-    """A tiny model."""
-    return tiny_model.write(tmp_path_factory.mktemp("weights") / "tiny.gguf")
+@pytest.fixture
+def weights(tiny_weights):
+    return tiny_weights
 
 
 def bench(sandbox, artifact, weights, tmp_path, *, endpoint="chat", intent=None, drafter=None):
@@ -117,6 +79,13 @@ def test_the_real_server_is_measured_in_the_cage(artifact, weights, tmp_path):
     """The same bench works without network, environment or a writable root."""
     [boot] = bench(Bubblewrap(), artifact, weights, tmp_path, intent={"kv": "q8_0"})
     assert boot.listener_is_child
+    proof = boot.environment["proof"]
+    assert proof["program"].startswith("bin/python")
+    loaded = [name for name in proof["libraries"] if "/xllamacpp/" in name]
+    assert loaded
+    for name in loaded:
+        with (artifact / name).open("rb") as file:
+            assert proof["libraries"][name] == hashlib.file_digest(file, "sha256").hexdigest()
     assert {m.validity for m in boot.measurements} == {Validity.OK}
 
 
@@ -165,12 +134,12 @@ def test_a_model_that_is_none_fails_in_the_load(artifact, tmp_path):
     weights.write_bytes(b"no model at all" * 100)
     with pytest.raises(JobFailure) as caught:
         bench(Uncaged(), artifact, weights, tmp_path)
-    assert (caught.value.failure_class, caught.value.phase) == ("truncated", "load")
+    assert (caught.value.failure_class, caught.value.phase) == ("truncated", "load target")
 
 
-def test_the_same_wheel_gives_the_same_artifact(wheel_folder, artifact, tmp_path):
+def test_the_same_wheel_gives_the_same_artifact(real_wheel, artifact, tmp_path):
     """Where and when it is built leaves no trace, and it still works after a move."""
-    again = build(wheel_folder, tmp_path)
+    again = build(real_wheel, tmp_path)
     moved = tmp_path / "moved"
     shutil.move(again, moved)
     assert tree_digest(moved) == tree_digest(artifact)

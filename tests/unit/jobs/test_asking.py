@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import struct
+import zlib
 from dataclasses import asdict, replace
 
 import pytest
@@ -37,14 +40,15 @@ def test_nothing_may_shorten_or_cache_an_answer(scenario):
 
 
 def test_the_two_endpoints_have_their_own_words():
-    """Chat sends messages and asks for usage, completion sends the bare prompt."""
+    """Chat sends messages and asks for usage, completion sends the prompt; both are salted."""
     chat = request(CHAT, run=1, alias="ours")
     assert chat.path == "/v1/chat/completions"
-    assert chat.body["messages"] == [{"role": "user", "content": CHAT.prompt}]
+    salted = f"[{CHAT.key}:1]\n{CHAT.prompt}"
+    assert chat.body["messages"] == [{"role": "user", "content": salted}]
     assert chat.body["stream_options"] == {"include_usage": True}
     completion = request(COMPLETION, run=1, alias="ours")
     assert completion.path == "/completion"
-    assert completion.body["prompt"] == COMPLETION.prompt
+    assert completion.body["prompt"] == f"[{COMPLETION.key}:1]\n{COMPLETION.prompt}"
 
 
 def test_an_unknown_endpoint_is_refused():
@@ -54,10 +58,10 @@ def test_an_unknown_endpoint_is_refused():
 
 
 def test_the_seed_depends_on_scenario_and_run_alone():
-    """Runs differ in their seed and in nothing else; the same run always has the same seed."""
+    """Runs differ in seed and salt alone; the same run always has the same of both."""
     first, again, second = (request(CHAT, run=run, alias="a").body for run in (1, 1, 2))
     assert first == again
-    assert {key for key in first if first[key] != second[key]} == {"seed"}
+    assert {key for key in first if first[key] != second[key]} == {"seed", "messages"}
     assert request(replace(CHAT, seed=RANDOM_SEED), run=0, alias="a").body["seed"] == 0
 
 
@@ -79,3 +83,45 @@ def test_a_seed_is_never_random(seed):
     """The server's word for `choose one` is refused."""
     with pytest.raises(UsageError, match="not fixed"):
         replace(sampling(CHAT, run=0), seed=seed)
+
+
+@pytest.mark.parametrize(("name", "thinks"), [("thinking-on", True), ("thinking-off", False)])
+def test_thinking_is_pinned_in_every_request(name, thinks):
+    """Whatever the template's own default is, the request says which one it wants."""
+    body = request(SCENARIOS[name], run=1, alias="ours").body
+    assert body["chat_template_kwargs"] == {"enable_thinking": thinks}
+    assert request(CHAT, run=1, alias="ours").body["chat_template_kwargs"] == {
+        "enable_thinking": False
+    }
+
+
+def test_a_picture_goes_before_the_words():
+    """The 64x64 gradient is made when it is sent: a PNG that grows from dark to full red."""
+    picture, words = request(SCENARIOS["vision"], run=1, alias="ours").body["messages"][0][
+        "content"
+    ]
+    assert words["text"].startswith("[vision.v1:1]\n")
+    head, data = picture["image_url"]["url"].split(",")
+    assert head == "data:image/png;base64"
+    width, height, rows = pixels(base64.b64decode(data))
+    assert (width, height) == (64, 64)
+    assert rows[0][:3] == bytes((96, 0, 0))
+    assert rows[63][-3:] == bytes((255, 0, 0))
+    assert all(row[1::3].strip(b"\x00") == row[2::3].strip(b"\x00") == b"" for row in rows)
+
+
+def pixels(png: bytes):
+    """Width, height and the rows of a PNG of three bytes a pixel; checks each chunk's sum."""
+    assert png[:8] == b"\x89PNG\r\n\x1a\n"
+    chunks, at = {}, 8
+    while at < len(png):
+        (size,) = struct.unpack(">I", png[at : at + 4])
+        kind, data = png[at + 4 : at + 8], png[at + 8 : at + 8 + size]
+        assert struct.unpack(">I", png[at + 8 + size : at + 12 + size])[0] == zlib.crc32(
+            kind + data
+        )
+        chunks[kind], at = data, at + 12 + size
+    width, height = struct.unpack(">II", chunks[b"IHDR"][:8])
+    raw = zlib.decompress(chunks[b"IDAT"])
+    line = 1 + 3 * width
+    return width, height, [raw[n * line + 1 : (n + 1) * line] for n in range(height)]

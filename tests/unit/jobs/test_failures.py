@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from jobs.dialect.build_failures import BUILDING, LIMITS
+from jobs.dialect.failure_rule import PHASES
 from jobs.dialect.failures import FAILURES
 from jobs.engines.base import classify
 from jobs.model import Blame
@@ -94,6 +96,90 @@ def test_every_rule_says_what_to_do(rule):
     assert rule.advice.endswith(".")
     assert "\n" not in rule.advice
     assert rule.blame in (Blame.ENGINE, Blame.CONFIGURATION, Blame.INFRASTRUCTURE)
+
+
+@pytest.mark.parametrize("rule", FAILURES, ids=[rule.name for rule in FAILURES])
+def test_every_rule_says_where_it_is_said(rule):
+    """Start, arguments, socket, one of the loads, or a request; its making has its own table."""
+    assert rule.phases
+    assert rule.phases <= set(PHASES)
+
+
+FACTS = (
+    *[
+        "bad_flag",
+        "removed_flag",
+        "bad_value",
+        "kv_type",
+        "spec_type",
+        "port",
+        "libcuda_rt",
+        "gpu_init",
+        "no_sm",
+    ],
+    *[
+        "arch_unknown",
+        "tensors",
+        "tensor_missing",
+        "tensor_shape",
+        "ggml_type",
+        "drafter_meta",
+        "hparam",
+    ],
+    *[
+        "truncated",
+        "load_drafter",
+        "load_mmproj",
+        "load_target",
+        "mmproj_mismatch",
+        "mmproj_missing",
+    ],
+    *[
+        "oom_alloc",
+        "oom_kv",
+        "oom_compute",
+        "oom_runtime",
+        "oom_hidden",
+        "ring_oom",
+        "fattn",
+        "ubatch_img",
+    ],
+    *[
+        "ubatch_draft",
+        "logits",
+        "pair_mismatch",
+        "assert",
+        "op_missing",
+        "illegal_mem",
+        "cuda_other",
+    ],
+    *[
+        "v_needs_fa",
+        "template",
+        "ctx",
+        "compute",
+        "link_vmm",
+        "link_stub",
+        "ui_assets",
+        "nvcc_arch",
+        "build_oom",
+    ],
+)
+"""Every class of the fork chain that was collected from logs, issues and sources."""
+
+
+def test_the_tables_know_every_collected_class():
+    """46 classes from 44 rows (one row names three models); five of them end a build."""
+    assert len(FACTS) == len(set(FACTS)) == 46
+    of_builds = {rule.name for rule in BUILDING}
+    assert set(FACTS) <= of_builds | {rule.name for rule in FAILURES}
+    assert len(set(FACTS) & of_builds) == 5
+    assert set(FACTS) - of_builds <= {name for name, _ in LINES}
+
+
+def test_no_class_is_in_both_tables():
+    """What ends a build and what ends a server are told apart by name."""
+    assert not {rule.name for rule in (*BUILDING, *LIMITS)} & {rule.name for rule in FAILURES}
 
 
 def test_the_first_line_wins():

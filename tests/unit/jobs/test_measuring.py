@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.dialect.measuring import error_of, measure
+from jobs.dialect.events import error_of, is_steady
+from jobs.dialect.measuring import measure
 from jobs.dialect.output import brokenness
 from jobs.model import Arrival, Validity
 from jobs.scenarios import Scenario
@@ -298,3 +299,20 @@ def test_no_answer_whatever_raises(events, wall_seconds):
     for value in (found.text_head, found.reason, found.model_echo, found.finish_reason):
         assert "\x00" not in (value or "")
         (value or "").encode()
+
+
+@pytest.mark.parametrize(
+    ("gaps", "steady"),
+    [
+        ([20.0] * 100 + [10.0] * 200, True),
+        ([20.0] * 150 + [15.0] * 50 + [10.0] * 100, False),
+        ([10.0] * 200 + [12.0] * 100, False),
+        ([10.0, 11.0] * 60, True),
+        ([30.0, 20.0, 10.0], True),
+        ([], True),
+        ([0.0] * 60, True),
+    ],
+)
+def test_an_engine_is_warm_when_the_end_is_no_faster_than_the_middle(gaps, steady):
+    """Not after a number of requests; a short answer says nothing against it."""
+    assert is_steady(gaps) is steady

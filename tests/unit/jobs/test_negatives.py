@@ -67,6 +67,7 @@ def test_a_result_is_negative_where_it_tells_of_the_stack() -> None:
         "broken_output",
         "partial_offload",
         "config_mismatch",
+        "degraded",
         "too_short",
         "empty",
     }
@@ -254,5 +255,7 @@ def test_a_success_weighs_as_much_as_what_it_was_asked_with() -> None:
 def test_a_person_may_name_every_class_that_a_log_a_result_or_a_worker_has() -> None:
     """And no validity of the machine."""
     known = failure_classes.known()
-    assert {"does_not_fit", "oom_kv", "unstable", "crash_load", "exit"} <= set(known)
+    assert {"does_not_fit", "oom_kv", "unstable", "crash_load", "crash_depth", "unknown"} <= set(
+        known
+    )
     assert not {"ok", "tainted", "cached"} & set(known)

@@ -35,6 +35,7 @@ WARNING_LINES = {
     "kv_upgraded": "auto-asymmetric: GQA ratio 6:1 is high, upgrading K from turbo3 to q8_0",
     "kv_cpu_fallback": "turbo KV cache falling back to q8_0 for CPU-bound layers",
     "batch_capped": "dflash: capped -b/-ub to 256/64",
+    "draft_context_capped": "dflash: setting -cd to 256",
     "spec_auto_enabled": "draft model is specified but 'draft' speculative type is not "
     "explicitly enabled - enabling it",
     "dflash_slow_path": "dflash: GPU cross ring unavailable; using CPU hidden capture",
@@ -109,7 +110,7 @@ def test_a_boot_that_runs_as_asked_falls_short_of_nothing():
 )
 def test_less_than_asked_has_its_own_validity(effective, facts, validity):
     """Cases C07 and C08: a quarter of the context or some of the layers is no run as asked."""
-    asked = replace(ASKED, gpu_layers=99, speculation=True)
+    asked = replace(ASKED, gpu_layers=99, kind="dflash")
     seen = replace(FINE, **({"speculative": True} | effective))
     found = shortfall(asked, seen, BootFacts(**facts))
     assert found is not None

@@ -6,9 +6,9 @@ import pytest
 
 from jobs.errors import UsageError
 from jobs.hub_names import set_sha256
+from jobs.toml_lines import Lines
 from scout.known import Known
 from scout.reading import parse, shipped
-from scout.toml_lines import Lines
 from scout.watchlist import WatchList
 
 GOOD = """\

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from jobs.errors import UsageError
+from jobs.toml_lines import Lines
 from scout.known import Known
 from scout.reading import MOST_TOLD, parse
-from scout.toml_lines import Lines
 
 BEE = '[[engine]]\nname = "bee"\nfamily = "llama.cpp"\nrepo = "b/e"\nparent = "buun"\n'
 

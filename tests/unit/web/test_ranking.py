@@ -54,7 +54,7 @@ def test_the_distance_is_measured_from_the_leader() -> None:
 def test_groups_are_never_mixed() -> None:
     """Another scenario is another board with its own first place."""
     left = entry(decode_tps=60.0)
-    right = replace(left, group=replace(left.group, scenario="decode-800.v1"), decode_tps=10.0)
+    right = replace(left, group=replace(left.group, scenario="decode-800.v2"), decode_tps=10.0)
     found = boards([left, right], lambda _l, _r: True)
     assert [board.ranked[0].place for board in found] == ["1", "1"]
 

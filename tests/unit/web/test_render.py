@@ -136,7 +136,7 @@ def test_missing_figures_are_called_so() -> None:
         (pages.leaderboard((), now=NOON), "make demo"),
         (pages.queue(QUEUE, now=NOON, silent_seconds=45), "forkscout up"),
         (pages.engines(()), "watchlist import"),
-        (pages.method(), "decode-128.v1"),
+        (pages.method(), "decode-128.v2"),
     ],
 )
 def test_an_empty_installation_says_what_to_do(page: pages.Page, next_step: str) -> None:

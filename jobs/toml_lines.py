@@ -1,11 +1,14 @@
-"""Finds the line of a value in TOML text, which the parser does not tell; it changes nothing."""
+"""Where a value of TOML text stands, which the parser does not tell; it changes nothing."""
 
 from __future__ import annotations
 
 import bisect
+import re
 import tomllib
 from collections.abc import Sequence
 from typing import Any
+
+from jobs.errors import UsageError
 
 Path = Sequence[str | int]
 
@@ -54,3 +57,14 @@ def _holds(value: Any, path: Path) -> bool:
         except (KeyError, IndexError, TypeError):
             return False
     return True
+
+
+def syntax_fault(text: str, name: str, error: Exception) -> UsageError:
+    """What to raise for a text that is no TOML: the line, and what the parser said."""
+    says = "tables are nested too deep" if isinstance(error, RecursionError) else str(error)
+    found = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)", says)
+    line = (found and found[1]) or (text.count("\n") + 1 if found else 1)
+    says = says[: found.start()] if found else says
+    return UsageError(
+        f"{name}, line {line}: not TOML: {says}", advice="quote texts, and close what is open"
+    )
