@@ -9,7 +9,7 @@ from alembic import op
 from jobs.columns import UtcDateTime
 
 revision = "0019"
-down_revision = "0020"
+down_revision = "0017"
 branch_labels = None
 depends_on = None
 
