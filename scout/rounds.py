@@ -17,7 +17,7 @@ from jobs.db import database_now, reading, writing
 from jobs.errors import ScoutError
 from jobs.planning_round import plan_round
 from jobs.station import Station
-from jobs.store import catalog, fleet
+from jobs.store import catalog, fleet, hub
 from jobs.tables import JobRow
 from scout.candidate_identity import by_number
 from scout.candidate_rows import candidates_due
@@ -54,7 +54,8 @@ def ensure_watchlist(database: Engine, settings: Settings) -> str:
     What a person should hear of it, or nothing.
     """
     with reading(database) as session:
-        if settings.watchlist is None and catalog.engines(session, retired=True):
+        watched = catalog.engines(session, retired=True) or hub.watches(session)
+        if settings.watchlist is None and watched:
             return ""
         known = known_here(session)
     found = load(settings.watchlist or Path(DEMO), known)

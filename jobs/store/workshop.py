@@ -13,6 +13,7 @@ from sqlmodel import Session, col, select
 from jobs.model import RigState
 from jobs.rig_tables import GoldenRow, HealthRunRow, RigHealthRow
 from jobs.store import fleet, line, pauses, rigs
+from jobs.store.expectations import Expectations
 from jobs.store.shown import ShownJob
 from jobs.store.shown_jobs import shown_jobs
 from jobs.tables import ResultRow, RigRow, WorkerRow
@@ -233,12 +234,17 @@ def _condition(
 
 
 def alarms(session: Session, workers: Sequence[WorkerAtWork], now: datetime) -> tuple[Alarm, ...]:
-    """Queues where a job is due for long beside an idle worker, and idle workers that are deaf."""
+    """Queues where a job is due for long beside an idle worker, and idle workers that are deaf.
+
+    What waits because a bench has the machine to itself is no cause for one.
+    """
     found = []
+    expected = Expectations(session, now)
     for name in sorted({each.queue for each in workers if each.condition == "idle"}):
         idle = [each for each in workers if each.queue == name and each.condition == "idle"]
         oldest = line.oldest_due(session, name, now)
-        if oldest is not None and now - oldest > OLDEST_READY:
+        late = oldest is not None and now - oldest > OLDEST_READY
+        if oldest is not None and late and not expected.on_the_machine(name):
             minutes = round((now - oldest).total_seconds() / 60)
             says = f"a job of {name} is due for {minutes} min while {len(idle)} idle could take it"
             found.append(Alarm(name, says, f"start the worker of {name} again"))

@@ -283,6 +283,20 @@ def test_a_machine_that_is_not_well_takes_no_bench_and_harms_no_job(
         assert (found.condition, found.trouble) == ("idle", "")
 
 
+def test_what_waits_for_a_bench_to_leave_the_machine_is_no_alarm(database) -> None:
+    """The worker of builds is idle because the machine is kept quiet; another machine's is not."""
+    with db.writing(database) as session:
+        rows = Rows(session)
+        rows.worker(name="build@a.1", queue="build", beat_at=NOW, started_at=NOW, heard_at=NOW)
+        work.enqueue(session, [request("a")], NOW - timedelta(minutes=20))
+        bench = rows.job(state=State.RUNNING, queue="bench.cpu", leased_by="bench.cpu@a.1")
+        assert workshop.workshop(session, NOW, silent_seconds=45).alarms == ()
+        bench.leased_by = "bench.cpu@b.1"
+        session.add(bench)
+        session.flush()
+        assert len(workshop.workshop(session, NOW, silent_seconds=45).alarms) == 1
+
+
 def test_an_old_ready_job_beside_an_idle_worker_is_an_alarm(database) -> None:
     """Eleven minutes are told, nine are not; so is a worker that hears no doorbell (case C39)."""
     with db.writing(database) as session:

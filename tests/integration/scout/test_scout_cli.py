@@ -140,6 +140,15 @@ def test_with_nothing_watched_the_demo_is_taken_and_told(package_index: PackageI
     assert said not in say("scout", "run", "--source", "packages").stderr
 
 
+def test_a_place_on_the_hub_is_something_watched(
+    tmp_path: Path, package_index: PackageIndex
+) -> None:
+    """Who watches drafters alone gets no engines beside them."""
+    (tmp_path / "drafters.toml").write_text('[[models]]\nwatch = "author:spiritbuun"\n')
+    say("watchlist", "import", "drafters.toml")
+    assert "taking the shipped list" not in say("scout", "run", "--source", "packages").stderr
+
+
 @pytest.mark.needs("git")
 def test_a_lone_fork_is_told_why_it_stands_alone(tmp_path: Path, chain: Chain) -> None:
     """With what to type to give it company."""
