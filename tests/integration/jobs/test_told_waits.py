@@ -184,8 +184,11 @@ def test_a_retry_of_what_needs_none_says_where_to_look(settings: Settings) -> No
     database.dispose()
 
 
-def test_commands_name_whom_a_cancel_holds_and_what_a_retry_queues(settings: Settings) -> None:
+def test_commands_name_whom_a_cancel_holds_and_what_a_retry_queues(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """`cancel` tells who waits now, `jobs` which need is over, `retry` what it queued besides."""
+    monkeypatch.setenv("COLUMNS", "200")
     database = db.open_database(settings)
     with db.writing(database) as session:
         rows = Rows(session)

@@ -1,0 +1,73 @@
+"""What one H200 measured, as its bench left it: stored as twins, and foreseen by `fit`."""
+
+from __future__ import annotations
+
+import lzma
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+
+import pytest
+from sqlmodel import select
+
+from jobs import db, importing
+from jobs.engines.base import DEFAULT_UBATCH
+from jobs.fit.estimate import estimate
+from jobs.fit.setup import Card, Setup
+from jobs.fit.stored import shape_in
+from jobs.imported import read
+from jobs.known_engines import state_named
+from jobs.model import Validity
+from jobs.tables import ModelFileRow, ResultRow
+
+FOLDER = Path(__file__).parents[2] / "data" / "h200"
+FILES = sorted(FOLDER.glob("*.json.xz"))
+OTHER_SHAPES = [path for path in FILES if path.name.startswith(("memory-llama", "memory-gemma"))]
+NOW = datetime(2026, 12, 1, 4, 0, tzinfo=UTC)
+STATES = {"beellama": "beellama@0.1", "buun": "buun@2026-05"}
+
+
+def told(path):
+    return read(lzma.decompress(path.read_bytes()))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.partition(".")[0])
+def test_a_raw_file_is_stored_and_ranks_nowhere(sqlite, path):
+    """Every result of random weights is marked as such, or worse; none is `ok`."""
+    with db.writing(sqlite) as session:
+        found = importing.store(session, told(path), file_sha256="f" * 64, rig="h200", now=NOW)
+    assert found
+    with db.reading(sqlite) as session:
+        for row in session.exec(select(ResultRow)):
+            assert row.validity in (Validity.TWIN.value, Validity.CONFIG_MISMATCH.value)
+            assert (row.decode_tps is None) == (row.validity == Validity.CONFIG_MISMATCH.value)
+
+
+def test_shapes_that_the_model_never_saw_are_foreseen(sqlite):
+    """Memory after load: under 1 % in the median, under 3 % at worst, over both forks."""
+    errors = []
+    for path in OTHER_SHAPES:
+        document = told(path)
+        with db.writing(sqlite) as session:
+            importing.store(session, document, file_sha256="f" * 64, rig="h200", now=NOW)
+            row = session.exec(
+                select(ModelFileRow).where(ModelFileRow.sha256 == document.models["target"].sha256)
+            ).one()
+            shape = shape_in(row.shape)
+        for each in document.combinations:
+            for boot in each.boots:
+                intent = each.asked.intent
+                setup = Setup(
+                    shape,
+                    Card(document.card["memory_bytes"]),
+                    each.asked.context_tokens,
+                    state_named(STATES[document.build.engine]),
+                    key=str(intent["kv"]),
+                    value=str(intent["kv"]),
+                    ubatch=int(intent.get("ubatch", DEFAULT_UBATCH)),
+                )
+                process = boot["memory"]["process"]
+                errors.append(abs(estimate(setup).loaded.likely - process) / process)
+    assert len(errors) > 50
+    assert median(errors) < 0.01
+    assert max(errors) < 0.03
