@@ -106,15 +106,26 @@ def test_a_build_that_fails_shows_cause_advice_and_the_logs_end(shop, worker):
     assert again["build"] is None
 
 
+HEARING = """
+import runpy, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+runpy.run_module("jobs.cli", run_name="__main__")
+"""
+"""The command as a terminal starts it: a shell in the background has Ctrl-C ignored."""
+
+
 @pytest.mark.needs("git")
 def test_leaving_does_not_end_the_build(shop):
     """Ctrl-C says that the job goes on, and how to see it again."""
     shop.rows(lambda rows: rows.worker(name="w1", queue="build", beat_at=clock.now()))
-    words = [sys.executable, "-m", "jobs.cli", "build", "--engine", "tiny"]
+    words = [sys.executable, "-c", HEARING, "build", "--engine", "tiny"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as cli:
-        assert cli.stdout.readline().startswith("job 1: build tiny main for cpu")
-        cli.send_signal(signal.SIGINT)
-        _, complaints = cli.communicate(timeout=30)
+        try:
+            assert cli.stdout.readline().startswith("job 1: build tiny main for cpu")
+            cli.send_signal(signal.SIGINT)
+            _, complaints = cli.communicate(timeout=30)
+        finally:
+            cli.kill()
     assert cli.returncode == 130
     assert "job 1 goes on without you" in complaints
     assert shop.job(1).state == State.QUEUED
