@@ -61,6 +61,12 @@ def _is_there(program: str) -> bool:
     return program != "docker" or subprocess.run(asked, capture_output=True).returncode == 0
 
 
+@pytest.fixture(autouse=True)
+def _as_wide_as_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands obey COLUMNS, which the processes of a parallel run have set to 80."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     skipped = terminalreporter.stats.get("skipped", [])

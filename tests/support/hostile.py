@@ -15,7 +15,7 @@ from pathlib import Path
 
 from support.place import Place
 
-from jobs.dialect.failures import FAILURES
+from jobs.dialect.build_failures import BUILDING
 from jobs.engines.base import classify
 from jobs.errors import JobFailure
 from jobs.model import Step
@@ -129,7 +129,7 @@ def meet(hostile: Hostile, sandbox: Sandbox, folder: Path) -> Outcome:
     outcome.seconds = time.monotonic() - began
     outcome.log = place.log.read_text(errors="replace")
     if outcome.failure_class == "exit":
-        found = classify(outcome.log, FAILURES)
+        found = classify(outcome.log, BUILDING)
         if found:
             outcome.failure_class, outcome.advice = found.rule.name, found.rule.advice
     remove(place.mount.host)

@@ -62,7 +62,7 @@ def test_forks_are_found_and_ranked(github: GitHub) -> None:
     """The one somebody works on comes first, with reasons; hostile words are harmless."""
     ran = say("scout", "run", "--source", "github_forks")
     assert ran.exit_code == 0
-    assert "looked at" in ran.stdout
+    assert "GitHub: 3 looks with 3 requests" in ran.stdout
     found = json.loads(say("forks", "--rank", "--json", "--limit", "200").stdout)
     assert len(found) == 121
     assert found[0]["full_name"] == "some/dflash-llama.cpp"
