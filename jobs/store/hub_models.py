@@ -91,7 +91,10 @@ def listed(session: Session, *, limit: int) -> list[Found]:
 
 
 def named(session: Session, name: str) -> Found | None:
-    """The model that a name means; raises UsageError where a quantisation means several."""
+    """The model that a name means; raises UsageError where a quantisation means several.
+
+    A set is one model, called after its first file, and so are files of the same bytes.
+    """
     meant = _PLACE.fullmatch(name.removeprefix(PREFIX))
     if meant is None:
         return None
@@ -100,7 +103,8 @@ def named(session: Session, name: str) -> Found | None:
     if found or meant["joint"] == "/" or name.startswith(PREFIX):
         return found[0] if found else None
     quant = func.lower(HubFileRow.quantisation) == meant["rest"].lower()
-    found = _read(session, *of_repo, quant, HubFileRow.role == "target")
+    files = _read(session, *of_repo, quant, HubFileRow.role == "target", whole=True)
+    found = list({each.sha256: each for each in reversed(files)}.values())
     if len(found) > 1:
         shown = ", ".join(printable(each.name) for each in found[:4])
         raise UsageError(f"{name[:80]!r} means {len(found)} files", advice=f"Name one: {shown}")
@@ -141,12 +145,16 @@ def names(session: Session, *, limit: int) -> list[str]:
     return [each for each in found if len(each) <= LONGEST_NAME and each == printable(each).strip()]
 
 
-def _read(session: Session, *where: Any) -> list[Found]:
-    """All of these models with their shapes, the newest first."""
+def _read(session: Session, *where: Any, whole: bool = False) -> list[Found]:
+    """All of these models with their shapes, the newest first; `whole` leaves later parts out."""
     query = select(HubFileRow, HubRepositoryRow).join(HubRepositoryRow, _OF).where(*where)
     rows = list(session.exec(query.order_by(*_NEWEST).limit(MOST_NAMED)))
     beside = _siblings(session, [file for file, _ in rows])
-    return [_found(file, repo, beside, shape=file.shape) for file, repo in rows]
+    return [
+        _found(file, repo, beside, shape=file.shape)
+        for file, repo in rows
+        if not whole or not _follows(file, beside)
+    ]
 
 
 def _siblings(session: Session, files: Iterable[HubFileRow]) -> Siblings:

@@ -133,8 +133,14 @@ def test_a_file_of_the_hub_has_the_names_that_people_give_it(known: HubScene) ->
         odd = known_models.model_named(session, f"hf:{ONLY}/a b%20c#?-Q4_K_M.gguf")
         assert odd is not None
         assert odd.shape is not None
+    same = {"x-Q8_0.gguf": files.qwen36(), "copy-Q8_0.gguf": files.qwen36()}
     known.later(minutes=10)
-    known.hub.push(ONLY, {"y-Q8_0.gguf": files.small(), "x-Q8_0.gguf": files.qwen36()})
+    known.hub.push(ONLY, same)
+    known.look()
+    with reading(known.database) as session:
+        assert known_models.model_named(session, f"{ONLY}:Q8_0") is not None
+    known.later(minutes=10)
+    known.hub.push(ONLY, same | {"y-Q8_0.gguf": files.small()})
     known.look()
     with reading(known.database) as session, pytest.raises(UsageError, match="means 2 files"):
         known_models.shape_named(session, f"{ONLY}:Q8_0", what="target")
