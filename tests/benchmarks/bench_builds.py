@@ -67,6 +67,10 @@ class Built:
     uncacheable: int
 
 
+WORK = "/build/work"
+"""Where a build works, as its cage sees it."""
+
+
 def git(mirror: Path, *words: str) -> bytes:
     """What git answers of a mirror."""
     done = subprocess.run(
@@ -142,7 +146,7 @@ def build(
 
 def _timed(step: Step, env: Mapping[str, str]) -> Step:
     """The step behind a shell that writes down what it and all it waited for used."""
-    script = f'"$@"; code=$?; times >/build/work/{TIMES}{step.name}; exit $code'
+    script = f'"$@"; code=$?; times >{WORK}/{TIMES}{step.name}; exit $code'
     return replace(step, argv=("/bin/sh", "-c", script, "sh", *step.argv), env=env)
 
 

@@ -36,7 +36,8 @@ TABLE = (
         "reads a secret file",
         """
 refused = 0
-for path in (aim['secret'], '/etc/shadow', '/root/.ssh/id_ed25519', '/proc/1/root' + aim['secret']):
+keys = os.path.join('/root', '.ssh', 'id_ed25519')
+for path in (aim['secret'], '/etc/shadow', keys, '/proc/1/root' + aim['secret']):
     try:
         open(path, 'rb').read(); won(path)
     except OSError: refused += 1

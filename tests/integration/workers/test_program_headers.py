@@ -81,7 +81,7 @@ def test_paths_that_lead_out_are_refused(tmp_path: Path, rpath: str) -> None:
 def test_a_library_named_by_its_path_is_refused(tmp_path: Path) -> None:
     """It would be loaded from the builder's folder."""
     with pytest.raises(JobFailure, match="by its path"):
-        check(tree(tmp_path, elf(needed="/build/work/libx.so")), machine="x86_64")
+        check(tree(tmp_path, elf(needed="/build/output/libx.so")), machine="x86_64")
 
 
 @pytest.mark.parametrize("content", [elf(machine=183), elf(bits=1)])

@@ -36,12 +36,12 @@ def test_the_forks_dockerfile_is_built_with_these_words():
             " --build-arg CUDA_VERSION=12.8.1 --build-arg CUDA_DOCKER_ARCH=120"
             f" --build-arg BASE_CUDA_DEV_CONTAINER=base-dev@sha256:{'b' * 64}"
             f" --build-arg BASE_CUDA_RUN_CONTAINER=base-run@sha256:{'c' * 64}"
-            " --metadata-file /build/work/image.json"
-            " --output type=local,dest=/build/work/image /build/source",
+            f" --metadata-file {PLACES.work}/image.json"
+            f" --output type=local,dest={PLACES.work}/image /build/source",
         ),
         (
             "install",
-            "find /build/work/image/app -maxdepth 1 ( -name llama-server -o -name lib*.so* )"
+            f"find {PLACES.work}/image/app -maxdepth 1 ( -name llama-server -o -name lib*.so* )"
             " -exec cp -a -t /build/output -- {} +",
         ),
     ]
