@@ -49,7 +49,8 @@ class EngineState:
 
     `drafter_context_tokens` is the context that the engine gives a drafter by itself, 0 where the
     drafter follows the target. `drafts_with_vision` are kinds of drafters that still draft
-    beside a projector; the others are silently off. `commits` are shas whose source was read,
+    beside a projector; the others are silently off. `dflash_verifies_as_tree` says that a block is
+    verified with the state after each of its tokens kept. `commits` are shas whose source was read,
     `seen` the first and last day on which this state is known to hold.
     """
 
@@ -66,6 +67,8 @@ class EngineState:
     drafter_context_tokens: int | None = None
     recurrent_copies_speculating: int | None = None
     dflash_buffers_read: bool = False
+    dflash_fusion_on_host: bool = False
+    dflash_verifies_as_tree: bool = False
     memory_measured: bool = False
     raises_turbo_key_from_ratio: int | None = None
     boundary_value_type: str | None = None
@@ -158,6 +161,9 @@ STATES = (
         drafter_context_tokens=256,
         drafts_with_vision=frozenset(),
         recurrent_copies_speculating=2,
+        dflash_buffers_read=True,
+        dflash_fusion_on_host=True,
+        dflash_verifies_as_tree=True,
     ),
     EngineState(
         engine="buun",

@@ -6,19 +6,11 @@ from jobs.fit.amounts import MIB, Band, Basis, exactly
 from jobs.fit.buffers import F32, compute_band
 from jobs.fit.caches import cache_band
 from jobs.fit.component import Component, constant
+from jobs.fit.dflash import block_compute, exchange, fusion_bytes
 from jobs.fit.formats import cache_types
 from jobs.fit.setup import Setup
-from jobs.fit.shape import LayerKind, Shape
-from jobs.known_engines import ANY_ENGINE
-
-DEFAULT_CROSS_CONTEXT = 512
-"""Tokens of the target's hidden states that a DFlash drafter sees (llama-context.cpp:81)."""
-
-VERIFY_TOKENS = 25
-DRAFT_SLOTS = 8
-"""LLAMA_DFLASH_MAX_VERIFY_TOKENS and LLAMA_DFLASH_MAX_SLOTS (include/llama.h of ba1fdce59)."""
-
-DEFAULT_BLOCK = 16
+from jobs.fit.shape import Shape
+from jobs.known_engines import ANY_ENGINE, OLD_DFLASH
 
 WARMUP_PATCHES = 46 * 46 * 4
 LARGEST_PATCHES = 4096 * 4
@@ -49,15 +41,32 @@ def weights(shape: Shape, name: str) -> Component:
 
 
 def drafting(setup: Setup, drafter: Shape) -> list[Component]:
-    """Weights, cache, exchange buffers and compute of a drafter."""
-    found = [weights(drafter, "drafter weights"), _drafter_cache(setup, drafter)]
-    if drafter.drafter is None:
+    """Weights, cache, exchange buffers and compute of a drafter.
+
+    Engines that take the old form of DFlash keep no cache for it (src/llama-model.cpp:8554 of
+    buun 1c4788192, :8530 of beellama 633cd34fb).
+    """
+    found = [_drafter_weights(setup, drafter)]
+    keys = drafter.drafter
+    if keys is None or keys.form != OLD_DFLASH or not setup.state.dflash_buffers_read:
+        found.append(_drafter_cache(setup, drafter))
+    if keys is None:
         _, tokens = _drafter_tokens(setup)
         step = min(setup.step_tokens, tokens)
         band, rivals = compute_band(drafter, step=step, context=tokens, slow=False)
         note = f"{step:,} tokens in a step, {tokens:,} in reach; not measured"
         return [*found, constant("drafter compute", band, Basis.INFERRED, note, rivals=rivals)]
-    return [*found, _exchange(setup, drafter), _dflash_compute(setup, drafter)]
+    return [*found, exchange(setup, drafter), block_compute(setup, drafter)]
+
+
+def _drafter_weights(setup: Setup, drafter: Shape) -> Component:
+    """Its tensors, without the matrix that an engine keeps on the host with the input layer."""
+    found = weights(drafter, "drafter weights")
+    kept = fusion_bytes(drafter) if setup.state.dflash_fusion_on_host else 0
+    if not kept or not drafter.tensors.whole:
+        return found
+    note = f"without dflash_fc ({kept // MIB} MiB), which stays on the host"
+    return constant(found.name, exactly(found.loaded.likely - kept), Basis.FORMULA, note)
 
 
 def _drafter_tokens(setup: Setup) -> tuple[int, int]:
@@ -84,55 +93,6 @@ def _drafter_cache(setup: Setup, drafter: Shape) -> Component:
         return constant("drafter cache", band, Basis.FORMULA, note)
     note = f"f16, {least:,} to {most:,} tokens: the rule of {setup.state.title} is unread"
     return constant("drafter cache", band, Basis.INFERRED, note)
-
-
-def _exchange(setup: Setup, drafter: Shape) -> Component:
-    """Ring of hidden states with its staging, projected keys, tapes to take a draft back."""
-    keys = drafter.drafter
-    cross = setup.cross_context or DEFAULT_CROSS_CONTEXT
-    width = setup.target.embedding
-    taps = len(keys.target_layers or ()) if keys else 0
-    ring = 2 * F32 * cross * width * taps
-    projected = (
-        F32
-        * cross
-        * sum(layer.heads_kv * (layer.key_length + layer.value_length) for layer in drafter.layers)
-    )
-    hidden = F32 * VERIFY_TOKENS * width * taps
-    tape = 0
-    state = setup.target.recurrent
-    if state is not None:
-        layers = sum(layer.kind is LayerKind.RECURRENT for layer in setup.target.layers)
-        rank = state.time_step_rank
-        values = state.state_size * (state.group_count + rank) + 2 * rank + state.channels
-        tape = F32 * VERIFY_TOKENS * layers * values
-    size = ring + projected + hidden + tape
-    note = f"ring of {taps} layers of {cross:,} tokens, projected keys, tape"
-    if setup.state.dflash_buffers_read:
-        return constant("drafter exchange", exactly(size), Basis.FORMULA, note)
-    return constant(
-        "drafter exchange",
-        Band(0, size, 2 * size),
-        Basis.INFERRED,
-        f"{note} as in beellama 0.1; unread in {setup.state.title}",
-    )
-
-
-def _dflash_compute(setup: Setup, drafter: Shape) -> Component:
-    """The drafter borrows the target's output, so its logits are as wide as the target's."""
-    keys = drafter.drafter
-    block = (keys.block_size if keys else None) or DEFAULT_BLOCK
-    cross = setup.cross_context or DEFAULT_CROSS_CONTEXT
-    features = (keys.target_features if keys else None) or setup.target.embedding
-    outputs = setup.target.vocabulary + setup.target.embedding
-    least = F32 * block * outputs
-    step = DRAFT_SLOTS * block
-    if not setup.state.dflash_buffers_read:
-        step = max(step, setup.step_tokens)
-    likely = F32 * step * outputs + F32 * cross * features
-    most = likely + F32 * cross * (features + 2 * drafter.feed_forward)
-    note = f"logits of {step:,} tokens and {cross:,} tokens of features; not measured"
-    return constant("drafter compute", Band(least, likely, most), Basis.INFERRED, note)
 
 
 def projecting(projector: Shape) -> list[Component]:

@@ -18,11 +18,15 @@ from jobs.fit.stored import shape_in
 from jobs.imported import read
 from jobs.known_engines import state_named
 from jobs.model import Validity
-from jobs.tables import ModelFileRow, ResultRow
+from jobs.tables import BootRow, ModelFileRow, ResultRow, SampleRow
 
 FOLDER = Path(__file__).parents[2] / "data" / "h200"
 FILES = sorted(FOLDER.glob("*.json.xz"))
 OTHER_SHAPES = [path for path in FILES if path.name.startswith(("memory-llama", "memory-gemma"))]
+PAIRS = [path for path in FILES if path.name.startswith("pair-")]
+REAL = [path for path in FILES if path.name.startswith(("ngram-", "plain-gemma"))]
+TWINS = [path for path in FILES if path not in REAL]
+REPEAT = "repeat-cold.v1-b0e58b070585"
 NOW = datetime(2026, 12, 1, 4, 0, tzinfo=UTC)
 STATES = {"beellama": "beellama@0.1", "buun": "buun@2026-05"}
 
@@ -31,7 +35,7 @@ def told(path):
     return read(lzma.decompress(path.read_bytes()))
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.partition(".")[0])
+@pytest.mark.parametrize("path", TWINS, ids=lambda path: path.name.partition(".")[0])
 def test_a_raw_file_is_stored_and_ranks_nowhere(sqlite, path):
     """Every result of random weights is marked as such, or worse; none is `ok`."""
     with db.writing(sqlite) as session:
@@ -41,6 +45,22 @@ def test_a_raw_file_is_stored_and_ranks_nowhere(sqlite, path):
         for row in session.exec(select(ResultRow)):
             assert row.validity in (Validity.TWIN.value, Validity.CONFIG_MISMATCH.value)
             assert (row.decode_tps is None) == (row.validity == Validity.CONFIG_MISMATCH.value)
+
+
+def off(document, combination, boot, shape, **more):
+    """How far `fit` is from what the process took after load, as a share of it."""
+    intent, memory = combination.asked.intent, boot["memory"]["process"]
+    setup = Setup(
+        shape,
+        Card(document.card["memory_bytes"]),
+        combination.asked.context_tokens,
+        state_named(STATES[document.build.engine]),
+        key=str(intent["kv"]),
+        value=str(intent["kv"]),
+        ubatch=int(intent.get("ubatch", DEFAULT_UBATCH)),
+        **more,
+    )
+    return abs(estimate(setup).loaded.likely - memory) / memory
 
 
 def test_shapes_that_the_model_never_saw_are_foreseen(sqlite):
@@ -54,20 +74,45 @@ def test_shapes_that_the_model_never_saw_are_foreseen(sqlite):
                 select(ModelFileRow).where(ModelFileRow.sha256 == document.models["target"].sha256)
             ).one()
             shape = shape_in(row.shape)
-        for each in document.combinations:
-            for boot in each.boots:
-                intent = each.asked.intent
-                setup = Setup(
-                    shape,
-                    Card(document.card["memory_bytes"]),
-                    each.asked.context_tokens,
-                    state_named(STATES[document.build.engine]),
-                    key=str(intent["kv"]),
-                    value=str(intent["kv"]),
-                    ubatch=int(intent.get("ubatch", DEFAULT_UBATCH)),
-                )
-                process = boot["memory"]["process"]
-                errors.append(abs(estimate(setup).loaded.likely - process) / process)
+        errors += [
+            off(document, each, boot, shape)
+            for each in document.combinations
+            for boot in each.boots
+        ]
     assert len(errors) > 50
     assert median(errors) < 0.01
     assert max(errors) < 0.03
+
+
+def test_a_drafter_beside_its_target_is_foreseen():
+    """Nine layouts of a pair on buun; of them only the log of the drafter's compute was read."""
+    errors = []
+    for path in PAIRS:
+        document = told(path)
+        target, drafter = (shape_in(document.models[role].shape) for role in ("target", "drafter"))
+        errors += [
+            off(document, each, boot, target, drafter=drafter)
+            for each in document.combinations
+            for boot in each.boots
+        ]
+    assert len(errors) == 9
+    assert max(errors) < 0.01
+
+
+@pytest.mark.parametrize(
+    ("kind", "drafted", "kept"),
+    [("none", None, None), ("simple", 240, 206), ("copy", 267, 234), ("suffix", 258, 237)],
+)
+def test_drafts_out_of_the_text_itself_are_counted(sqlite, kind, drafted, kept):
+    """Real weights, no drafter: what was drafted and kept is stored; nothing asked is not zero."""
+    document = told(FOLDER / f"ngram-{kind}.json.xz")
+    with db.writing(sqlite) as session:
+        importing.store(session, document, file_sha256="f" * 64, rig="h200", now=NOW)
+    with db.reading(sqlite) as session:
+        [result] = session.exec(select(ResultRow).where(ResultRow.scenario == REPEAT)).all()
+        samples = session.exec(
+            select(SampleRow).join(BootRow).where(BootRow.result_id == result.id)
+        ).all()
+    assert result.validity == Validity.OK.value
+    measured = [each for each in samples if not each.warmup]
+    assert {(each.draft_n, each.draft_accepted_n) for each in measured} == {(drafted, kept)}

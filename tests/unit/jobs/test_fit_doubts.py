@@ -144,7 +144,7 @@ def test_an_amount_beyond_any_card_is_refused() -> None:
 
 def test_a_drafter_and_a_projector_teach_as_well() -> None:
     """Their lines are compared where the log has them; a line of nothing teaches nothing."""
-    wish = plain(qwen36(), drafter=dflash_drafter(), projector=mmproj(), state=BEELLAMA)
+    wish = plain(qwen36(), drafter=dflash_drafter("dflash"), projector=mmproj(), state=BEELLAMA)
     found = estimate(wish)
     seen = BootMemory(
         target=MemoryLines(),
