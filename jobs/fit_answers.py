@@ -15,7 +15,10 @@ from jobs.pairing import Answer, pair
 
 @dataclass(frozen=True)
 class FitAnswer:
-    """The estimate with its verdict; `surely` and `likely` are the largest contexts that fit."""
+    """The estimate with its verdict; `surely` and `likely` are the largest contexts that fit.
+
+    `obstacles` are sentences: why these files would not run at all, whatever the card has.
+    """
 
     found: Estimate
     verdict: Judgement
@@ -23,6 +26,7 @@ class FitAnswer:
     likely: int | None
     taught: int
     sentence_of_largest: str
+    obstacles: tuple[str, ...] = ()
 
 
 def answer(setup: Setup, known: Sequence[Lesson] | None = None) -> FitAnswer:
@@ -33,14 +37,14 @@ def answer(setup: Setup, known: Sequence[Lesson] | None = None) -> FitAnswer:
     correct = corrections(known or ())
     found = correct(estimate(setup))
     taught = taught_by(known or (), setup)
-    notes = [*found.notes, *_obstacles(setup)]
+    notes = list(found.notes)
     if known is not None:
         notes.append(taught_sentence(known, setup))
     found = replace(found, notes=tuple(notes))
     surely = largest_context(setup, correct=correct)
     likely = largest_context(setup, surely=False, correct=correct)
     sentence = _largest_sentence(surely, likely, known=not setup.unsaid)
-    return FitAnswer(found, judge(found), surely, likely, taught, sentence)
+    return FitAnswer(found, judge(found), surely, likely, taught, sentence, _obstacles(setup))
 
 
 def as_json(given: FitAnswer) -> dict[str, Any]:
@@ -64,6 +68,7 @@ def as_json(given: FitAnswer) -> dict[str, Any]:
         "components": [_line_as_json(line) for line in found.components],
         "largest_context": {"surely": given.surely, "likely": given.likely},
         "corrected_by_boots": given.taught,
+        "obstacles": list(given.obstacles),
         "notes": list(found.notes),
     }
 
@@ -72,14 +77,13 @@ def _line_as_json(line: Component) -> dict[str, Any]:
     return {**asdict(line), "basis": line.basis.value, "rivals": dict(line.rivals)}
 
 
-def _obstacles(setup: Setup) -> list[str]:
-    """Why these files would not load at all, whatever the card has."""
+def _obstacles(setup: Setup) -> tuple[str, ...]:
     found = pair(setup.target, state=setup.state, drafter=setup.drafter, projector=setup.projector)
-    return [
+    return tuple(
         f"would not run as asked: {each.sentence}"
         for each in found.findings
         if each.answer is Answer.INCOMPATIBLE
-    ]
+    )
 
 
 def _largest_sentence(surely: int | None, likely: int | None, *, known: bool) -> str:

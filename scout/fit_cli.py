@@ -112,7 +112,7 @@ def fit(
         typer.echo(json.dumps(fit_as_json(given), indent=2, allow_nan=False))
     else:
         _tell_fit(given)
-    raise typer.Exit(EXIT_OF_FIT[given.verdict.fit])
+    raise typer.Exit(EXIT_OF_FIT[Fit.DOES_NOT_FIT if given.obstacles else given.verdict.fit])
 
 
 @app.command("pair")
@@ -166,6 +166,8 @@ def _tell_fit(given: FitAnswer) -> None:
     typer.echo(f"pinned on the host: up to {mib(found.host.high)} MiB")
     typer.echo(given.sentence_of_largest)
     typer.echo(printable(verdict.sentence))
+    for obstacle in given.obstacles:
+        typer.echo(printable(obstacle))
 
 
 def _row(name: str, loaded: Band, filled: Band) -> tuple[str, ...]:

@@ -57,6 +57,7 @@ class Shown:
     rows: tuple[Row, ...]
     sums: tuple[Row, ...]
     notes: tuple[str, ...]
+    obstacles: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,7 @@ def shown(given: FitAnswer) -> Shown:
     state = found.setup.state
     return Shown(
         sentence=words.sentence(verdict.sentence),
-        mark=MARKS[verdict.fit],
+        mark=MARKS[Fit.DOES_NOT_FIT if given.obstacles else verdict.fit],
         largest=words.sentence(given.sentence_of_largest),
         pinned=mib(found.host.high),
         engine=state.title,
@@ -179,6 +180,7 @@ def shown(given: FitAnswer) -> Shown:
             _row("usable", verdict.usable, verdict.usable),
         ),
         notes=found.notes,
+        obstacles=tuple(words.sentence(each) for each in given.obstacles),
     )
 
 

@@ -12,6 +12,8 @@ ORDINARY_NAMES = frozenset(
     | {"server", "ubuntu", "user", "vagrant"}
 )
 SHORTEST_NAME = 3
+WEIGHT_FILES = (".gguf", ".safetensors")
+"""A name that ends so is a file of a model hub, whatever it looks like: nobody's mail ends so."""
 
 _IN_PATH = r"[^\s'\"`<>|:;,()\[\]{}=*?]"
 _PATTERN = re.compile(
@@ -92,7 +94,7 @@ def _replace(found: re.Match[str]) -> str:
     if kind == "rest":
         return _address(found["scheme"], found["rest"])
     if kind == "mail":
-        return "<address>"
+        return whole if whole.endswith(WEIGHT_FILES) else "<address>"
     if kind == "windows":
         return _last(whole.replace("\\", "/"))
     if kind == "path" and (whole.rstrip("/").count("/") < 2 or _PUBLIC.match(whole)):

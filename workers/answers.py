@@ -12,7 +12,8 @@ from jobs.dialect.events import error_of, text_of, tokens_so_far
 from jobs.errors import JobFailure
 from jobs.model import Arrival, Blame, FailureRule, Request
 from workers import autopsy
-from workers.client import End, EngineClient, Stream, StreamLimits
+from workers.client import EngineClient
+from workers.event_stream import End, Stream, StreamLimits
 
 POLL_SECONDS = 0.1
 REPORT_SECONDS = 0.5
@@ -132,16 +133,16 @@ def _collect(
     reported_at = 0.0
     while True:
         control.check()
-        item = stream.next(timeout_seconds=POLL_SECONDS)
+        came, end = stream.take(timeout_seconds=POLL_SECONDS)
         now = time.monotonic()
-        if isinstance(item, End):
-            return arrivals, item
-        if isinstance(item, Arrival):
-            arrivals.append(item)
+        arrivals += came
+        if end is not None:
+            return arrivals, end
+        for item in came:
             heard_at = now
             if text_of(item.event).whole:
                 token = tokens_so_far(item.event) or token + 1
-        elif process.poll() is not None:
+        if not came and process.poll() is not None:
             return arrivals, None
         if now - reported_at > REPORT_SECONDS:
             on_tokens(token)

@@ -7,44 +7,21 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx
 
 from jobs.dialect import wire
-from jobs.model import Arrival, Request
+from jobs.model import Request
+from workers.event_stream import CONNECT_SECONDS, Stream, StreamLimits, head_of
 
-CONNECT_SECONDS = 1.0
 ANSWER_SECONDS = 10.0
 JSON_BYTES = 4 * 2**20
-ERROR_BYTES = 64 * 2**10
-LINE_BYTES = 2**20
 JOIN_SECONDS = 0.05  # from the answer to the end of its thread
 
 Answer = TypeVar("Answer")
-
-
-@dataclass(frozen=True)
-class StreamLimits:
-    """What one streamed answer may hold."""
-
-    events: int
-    total_bytes: int
-
-
-@dataclass(frozen=True)
-class End:
-    """How a stream ended: `finished` is the server's own word, `fault` is what went wrong."""
-
-    seconds: float
-    status: int
-    finished: bool = False
-    flooded: bool = False
-    fault: str = ""
-    body: str = ""
 
 
 class EngineClient:
@@ -61,6 +38,11 @@ class EngineClient:
         self._path = socket_path
         self._answer_seconds = answer_seconds
         self._asking: threading.Thread | None = None
+        self._headers = {
+            "Accept-Encoding": "identity",
+            "Connection": "close",
+            **({"Authorization": f"Bearer {key}"} if key else {}),
+        }
         self._http = httpx.Client(
             # A kept connection may be closed by the server in the moment it is used again.
             transport=httpx.HTTPTransport(
@@ -69,11 +51,7 @@ class EngineClient:
             ),
             base_url=base_url,
             timeout=httpx.Timeout(answer_seconds, connect=CONNECT_SECONDS),
-            headers={
-                "Accept-Encoding": "identity",
-                "Connection": "close",
-                **({"Authorization": f"Bearer {key}"} if key else {}),
-            },
+            headers=self._headers,
             trust_env=False,
         )
 
@@ -93,7 +71,7 @@ class EngineClient:
 
         def ask() -> bool:
             with self._http.stream("GET", "/health", timeout=CONNECT_SECONDS) as answer:
-                _head(answer.iter_raw())
+                head_of(answer.iter_raw())
                 return answer.status_code == httpx.codes.OK
 
         return self._within(CONNECT_SECONDS, ask) is True
@@ -166,90 +144,5 @@ class EngineClient:
 
     def stream(self, request: Request, limits: StreamLimits) -> Stream:
         """Send a request; its events arrive in the returned stream from now on."""
-        return Stream(self._http, request, limits)
-
-
-class Stream:
-    """One streamed answer, read by its own thread so that the caller stays free to give up."""
-
-    def __init__(self, http: httpx.Client, request: Request, limits: StreamLimits) -> None:
-        self._http = http
-        self._request = request
-        self._limits = limits
-        self._items: queue.SimpleQueue[Arrival | End] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._read, daemon=True, name="stream reader")
-        self._sent_at = time.perf_counter()
-        self._thread.start()
-
-    def next(self, *, timeout_seconds: float) -> Arrival | End | None:
-        """What came next, or None where nothing came in time; nothing follows an End."""
-        try:
-            return self._items.get(timeout=timeout_seconds)
-        except queue.Empty:
-            return None
-
-    def join(self, timeout_seconds: float) -> None:
-        """Wait for the reading thread after its server has ended."""
-        self._thread.join(timeout_seconds)
-
-    def _seconds(self) -> float:
-        return time.perf_counter() - self._sent_at
-
-    def _read(self) -> None:
-        try:
-            self._items.put(self._answer())
-        except (httpx.HTTPError, httpx.StreamError, OSError) as error:
-            self._items.put(End(self._seconds(), 0, fault=f"{type(error).__name__}: {error}"))
-
-    def _answer(self) -> End:
-        timeout = httpx.Timeout(None, connect=CONNECT_SECONDS)
-        with self._http.stream(
-            "POST", self._request.path, json=dict(self._request.body), timeout=timeout
-        ) as answer:
-            if answer.status_code != httpx.codes.OK:
-                body = _head(answer.iter_raw())
-                return End(self._seconds(), answer.status_code, body=body)
-            events, read_bytes, pending = 0, 0, b""
-            finished = False
-            for chunk in answer.iter_raw():
-                seconds = self._seconds()
-                read_bytes += len(chunk)
-                *lines, pending = (pending + chunk).split(b"\n")
-                for line in lines:
-                    event, done = _event(line)
-                    finished = finished or done
-                    if event is not None:
-                        events += 1
-                        self._items.put(Arrival(seconds, event))
-                if (
-                    events > self._limits.events
-                    or read_bytes > self._limits.total_bytes
-                    or len(pending) > LINE_BYTES
-                ):
-                    return End(self._seconds(), answer.status_code, flooded=True)
-            return End(self._seconds(), answer.status_code, finished=finished)
-
-
-def _event(line: bytes) -> tuple[dict[str, Any] | None, bool]:
-    """A line's event, if it holds one, and whether the server says that it was the last."""
-    field, _, value = line.strip().partition(b":")
-    value = value.strip()
-    if field == b"error":
-        return {"error": wire.parsed(value)}, True
-    if field != b"data":
-        return None, False
-    if value == b"[DONE]":
-        return None, True
-    event = dict(wire.mapping(wire.parsed(value)))
-    return event, event.get("stop") is True
-
-
-def _head(chunks: Iterator[bytes]) -> str:
-    """The beginning of a body, cut by size and by time."""
-    deadline = time.monotonic() + CONNECT_SECONDS
-    held = bytearray()
-    for chunk in chunks:
-        held += chunk
-        if len(held) > ERROR_BYTES or time.monotonic() > deadline:
-            break
-    return wire.plain(bytes(held[:ERROR_BYTES]).decode("utf-8", "replace"))
+        place = self._path if self._path is not None else self._http.base_url
+        return Stream(place, request, limits, self._headers)

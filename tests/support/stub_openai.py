@@ -21,7 +21,7 @@ class Manner:
     vllm: bool = True
     usage: bool = True
     cached: int | None = None
-    token_seconds: float = 0.002
+    token_seconds: float = 0.005
     tokens: int | None = None
     tokens_per_chunk: int = 1
     text: str = ""

@@ -112,10 +112,22 @@ def test_key_and_value_can_have_types_of_their_own(folder: Path) -> None:
     assert found["cache_types"] == ["q8_0", "f16"]
 
 
-def test_a_file_that_would_not_load_is_noted_beside_the_sizes(folder: Path) -> None:
-    """Memory is not all that counts."""
-    result = wish(folder, "--drafter", folder / "upstream.gguf", *BEELLAMA, context=4096)
-    assert "would not run as asked: the drafter has the form dflash" in result.stdout
+@pytest.mark.parametrize(
+    ("option", "name", "why"),
+    [
+        ("--drafter", "upstream.gguf", "the drafter has the form dflash"),
+        ("--mmproj", "target.gguf", "the mmproj file is no projector"),
+    ],
+)
+def test_files_that_would_not_run_together_are_no_fit(
+    folder: Path, option: str, name: str, why: str
+) -> None:
+    """Memory is not all that counts: the last word and the exit code say so."""
+    more = (option, folder / name, *BEELLAMA)
+    result = wish(folder, *more, context=4096)
+    assert result.stdout.splitlines()[-1].startswith(f"would not run as asked: {why}")
+    assert result.exit_code == 1
+    assert why in json.loads(wish(folder, *more, "--json", context=4096).stdout)["obstacles"][0]
 
 
 def test_a_set_of_files_is_taken_together(folder: Path, home: Path) -> None:

@@ -54,14 +54,14 @@ def test_a_wish_is_answered_on_the_page_and_in_the_api(app) -> None:
 
 
 def test_drafter_and_projector_come_by_name(app) -> None:
-    """And a file in the wrong place is told in the notes, not refused."""
+    """And a file in the wrong place is told as what keeps it from running."""
     more = {"drafter": "Qwen3.6-27B-DFlash:Q8_0", "mmproj": "Qwen3.6-27B-mmproj:F16"}
     text = page(app, **STORY, **more, ubatch="2048").text
     assert "Does not fit: " in text
     assert "drafter exchange" in text
     assert "projector buffers" in text
     swapped = ask(app, f"/api/v1/fit?{urlencode({**STORY, 'mmproj': QWEN})}").json()
-    assert any("no projector" in note for note in swapped["notes"])
+    assert any("no projector" in each for each in swapped["obstacles"])
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,8 @@ def test_a_path_of_the_machine_keeps_only_its_last_part(text: str, public: str) 
         "root directory of the server",
         "<artifact>/llama-server",
         "package@1.2.3",
+        "owner/repo/model@final.Q4_K_M.gguf",
+        "drafter@epoch.safetensors",
     ],
 )
 def test_what_tells_nothing_about_the_machine_stays(text: str) -> None:
