@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sqlmodel import Session
@@ -56,10 +56,33 @@ def models_json(session: Session, clean: Callable[[str], str]) -> Any:
             "weights": plain.plain(stands.get(model.id or 0, ABSENT), clean),
             "can_be_judged": model.shape is not None,
             "fault": clean(model.fault),
-            "facts": plain.plain(model.facts, clean),
+            "facts": plain.plain(_core(model.facts or {}), clean),
+            "header": plain.plain(
+                model.facts if "architecture" in (model.facts or {}) else None, clean
+            ),
         }
         for model in known_models.known_models(session)
     ]
+
+
+def _core(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """What is told of every model in the same words, wherever its header was read.
+
+    Of a place of the hub the first 64 KiB are read, and kept in the words of its events.
+    """
+    block = facts.get("dflash") or facts
+    return {
+        "architecture": facts.get("architecture", facts.get("arch")),
+        "dialect": facts.get("dialect"),
+        "context_length": facts.get("context_length"),
+        "block_count": facts.get("block_count"),
+        "embedding_length": facts.get("embedding_length", facts.get("hidden")),
+        "tensor_count": facts.get("tensor_count"),
+        "nextn_predict_layers": facts.get("nextn_predict_layers"),
+        "block_size": block.get("block_size"),
+        "target_layers": list(block.get("target_layers") or ()),
+        "notes": list(facts.get("notes") or ()),
+    }
 
 
 def _answer(wish: Wish, session: Session, known: tuple[Lesson, ...]) -> FitAnswer:

@@ -102,6 +102,8 @@ def test_models_are_listed_with_their_facts(app) -> None:
     models = {each["name"]: each for each in ask(app, "/api/v1/models").json()["models"]}
     assert models[QWEN]["can_be_judged"]
     assert models[QWEN]["facts"]["architecture"] == "qwen35"
+    assert models[QWEN]["header"]["architecture"] == "qwen35"
+    assert len({tuple(each["facts"]) for each in models.values()}) == 1
     assert "shape" not in models[QWEN]
     assert not models["a-page"]["can_be_judged"]
     assert "HTML" in models["a-page"]["fault"]

@@ -107,7 +107,9 @@ def test_files_of_the_hub_can_be_chosen_on_the_page(known: HubScene, tmp_path: P
     assert "the file&#39;s size was read: the most" in page
     tight = ask(app, f"/api/v1/fit?{urlencode({**asked, 'gpu': '8GiB'})}").json()
     assert tight["verdict"] == "does not fit"
-    assert [each["present"] for each in ask(app, "/api/v1/models").json()["models"]] == [False] * 3
+    listed = ask(app, "/api/v1/models").json()["models"]
+    assert [(each["present"], each["header"]) for each in listed] == [(False, None)] * 3
+    assert "qwen35" in {each["facts"]["architecture"] for each in listed}
     known.later(minutes=10)
     known.hub.push(ONLY, {drafter: b"no model"})
     known.look()
