@@ -99,7 +99,7 @@ def build(station: Station, held: Lease, control: Control) -> Record:
             return partial(_say_found, known.identity)
         artifacts.discard(store, known.artifact)
     subject = read_subject(station, wanted.revision_id)
-    errand.check_approval(wanted.revision_id)
+    errand.check_approval(wanted)
     sandbox = errand.sandbox_for(subject.engine_row)
     artifacts.check_free(station.settings.root, station.settings.min_free_bytes)
     target = BuildTarget(wanted.target, wanted.via, wanted.cuda_arch, wanted.options, wanted.pins)
@@ -171,6 +171,7 @@ def _make(
     work = Mount(folder / "work", "/build/work", writable=True)
     settings = errand.station.settings
     cache_bytes = settings.compiler_cache_bytes
+    proposed = subject.revision_row.proposed
     with reading(errand.station.database) as session:
         shared = results.is_shared(session, subject.engine_row.id or 0, subject.revision.commit)
     cache = open_layer(
@@ -178,10 +179,10 @@ def _make(
         sandbox,
         engine=subject.revision.engine,
         source=subject.revision.source,
-        trust=Trust(subject.engine_row.trust),
+        trust=Trust.APPROVE if proposed else Trust(subject.engine_row.trust),
         work=work,
         size_bytes=0 if shared or not subject.family.FOREIGN_SOURCE else cache_bytes,
-        writes_base=subject.revision.engine == settings.compiler_cache_base,
+        writes_base=not proposed and subject.revision.engine == settings.compiler_cache_base,
     )
     shop = _Workshop(
         source=Mount(folder / "source", "/build/source"),

@@ -85,8 +85,13 @@ def record_build(
     return row
 
 
-def build_of_source(session: Session, engine_id: int, source_tree: str) -> BuildRow | None:
-    """The oldest build of this engine that was really made of exactly these files."""
+def build_of_source(
+    session: Session, engine_id: int, source_tree: str, *, proposed: bool = False
+) -> BuildRow | None:
+    """The oldest build of this engine that was really made of exactly these files.
+
+    What pull requests left behind is kept apart from what its own branches did.
+    """
     query = (
         select(BuildRow)
         .join(RevisionRow, col(RevisionRow.id) == BuildRow.revision_id)
@@ -94,6 +99,7 @@ def build_of_source(session: Session, engine_id: int, source_tree: str) -> Build
             RevisionRow.engine_id == engine_id,
             BuildRow.source_tree == source_tree,
             col(BuildRow.lost).is_(False),
+            col(RevisionRow.proposed).is_(proposed),
         )
     )
     return session.exec(query.order_by(col(BuildRow.id)).limit(1)).first()

@@ -12,6 +12,7 @@ from sqlmodel import Session, col, select
 from jobs import lifecycle, tables
 from jobs.errors import UsageError
 from jobs.model import Kind, State
+from jobs.payloads import by_dockerfile
 from jobs.planner import BY_HAND, JobRequest
 from jobs.store import approvals, fetch_places
 from jobs.store.durations import Durations
@@ -112,7 +113,8 @@ def _let_in(session: Session, job: JobRow, request: JobRequest, now: datetime) -
     """The same commit in a fork that is trusted is the same code: it need not wait for a person."""
     if job.blocked_by != lifecycle.NOT_APPROVED:
         return
-    if approvals.missing(session, int(request.payload["revision_id"]), now) is None:
+    number, dockerfile = int(request.payload["revision_id"]), by_dockerfile(request.payload)
+    if approvals.missing(session, number, now, dockerfile=dockerfile) is None:
         job.state, job.blocked_by, job.message, job.advice = State.QUEUED.value, None, "", ""
         job.payload, job.title = dict(request.payload), request.title
         session.add(job)
