@@ -208,6 +208,13 @@ def hold(session: Session, job: JobRow, now: datetime) -> bool:
     return True
 
 
+def standing_commits(session: Session, engine: EngineRow, now: datetime) -> list[str]:
+    """The commits of an engine that a person let in, and whose word holds."""
+    query = select(ApprovalRow).where(ApprovalRow.engine_id == engine.id)
+    rows = session.exec(query.order_by(col(ApprovalRow.id))).all()
+    return sorted({row.commit for row in rows if _state(row, now) == "standing"})
+
+
 def approvals(session: Session, now: datetime, *, everything: bool = False) -> list[Approval]:
     """Words that stand, newest first; with `everything`, those too that ended."""
     query = select(ApprovalRow, EngineRow).join(EngineRow).order_by(col(ApprovalRow.id).desc())

@@ -57,6 +57,12 @@ def may_use(session: Session, build: BuildRow, revision_id: int) -> bool:
     return ours is not None and theirs is not None and ours.engine_id == theirs.engine_id
 
 
+def is_made(session: Session, identity: str, revision_id: int) -> bool:
+    """Whether there is an artifact of that build which the engine of this revision may take."""
+    known = build_with_identity(session, identity)
+    return known is not None and not known.lost and may_use(session, known, revision_id)
+
+
 def is_shared(session: Session, engine_id: int, commit: str) -> bool:
     """Whether another engine has this very commit too: then one build serves both."""
     query = select(RevisionRow.id).where(

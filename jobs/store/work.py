@@ -17,8 +17,8 @@ from jobs.planner import BY_HAND, JobRequest
 from jobs.store import approvals, fetch_places
 from jobs.store.durations import Durations
 from jobs.store.needs import let_go, open_needs, refresh_dependents, take_over
-from jobs.store.results import may_use
-from jobs.tables import BuildRow, JobNeedRow, JobRow
+from jobs.store.results import is_made
+from jobs.tables import JobNeedRow, JobRow
 
 LIVE = [state.value for state in lifecycle.LIVE]
 HELD = [state.value for state in lifecycle.HELD]
@@ -122,10 +122,7 @@ def _let_in(session: Session, job: JobRow, request: JobRequest, now: datetime) -
 
 def _is_done(session: Session, request: JobRequest) -> bool:
     if request.kind is Kind.BUILD:
-        identity = request.payload["build_identity"]
-        query = select(BuildRow).where(BuildRow.identity == identity, col(BuildRow.lost).is_(False))
-        known = session.exec(query).first()
-        return known is not None and may_use(session, known, request.payload["revision_id"])
+        return is_made(session, request.payload["build_identity"], request.payload["revision_id"])
     if request.kind is Kind.FETCH_MODEL:
         return fetch_places.is_held(session, request)
     return False

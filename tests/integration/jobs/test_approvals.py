@@ -239,7 +239,7 @@ def test_a_pull_request_that_a_branch_took_in_is_its_own(database):
 
 
 def test_a_dockerfile_waits_whoever_is_trusted(database):
-    """Its lines are root of a container, which is less than a cage; an image by digest runs none."""
+    """Its lines are root of a container, which is less than a cage; an image runs none."""
     scene = Scene(database, trust=Trust.AUTO)
     image = (("image", f"images.example.org/engine@sha256:{'a' * 64}"), ("tag", "v1"))
     job = scene.ask(target=BuildTarget("cpu", "docker"))[0]
