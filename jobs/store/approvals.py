@@ -234,21 +234,28 @@ def waiting(session: Session) -> list[Waiting]:
     query = select(JobRow).where(
         JobRow.state == State.BLOCKED.value, JobRow.blocked_by == NOT_APPROVED
     )
-    found = []
-    for job in session.exec(query.order_by(col(JobRow.id))):
-        engine, revision = _subject(session, int(job.payload["revision_id"]))
-        found.append(
-            Waiting(
-                job_id=job.id or 0,
-                engine=engine.name,
-                commit=revision.commit,
-                label=revision.label,
-                since=job.created_at,
-                asked_by=job.source or job.reason,
-                repo=engine.repo or "",
-            )
-        )
-    return found
+    return [_waits(session, job) for job in session.exec(query.order_by(col(JobRow.id)))]
+
+
+def asked_for(session: Session, job_id: int) -> Waiting | None:
+    """What a job waits for a person's word on; None where it does not."""
+    job = session.get(JobRow, job_id)
+    if job is None or (job.state, job.blocked_by) != (State.BLOCKED.value, NOT_APPROVED):
+        return None
+    return _waits(session, job)
+
+
+def _waits(session: Session, job: JobRow) -> Waiting:
+    engine, revision = _subject(session, int(job.payload["revision_id"]))
+    return Waiting(
+        job_id=job.id or 0,
+        engine=engine.name,
+        commit=revision.commit,
+        label=revision.label,
+        since=job.created_at,
+        asked_by=job.source or job.reason,
+        repo=engine.repo or "",
+    )
 
 
 def _missing(session: Session, build: JobRow, now: datetime) -> Missing | None:
