@@ -22,6 +22,7 @@ from jobs.negatives import DEFAULT_DAYS, LEAST_DAYS, MOST_DAYS
 
 SOCKET_PATH_LIMIT = 100  # sun_path holds 108 bytes; the rest is room for a file name
 ENV_PREFIX = "FORKSCOUT_"
+LEAST_TOKEN, MOST_TOKEN = 20, 200  # signs of a token that nobody guesses
 
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9/._-]+", re.ASCII)
 
@@ -89,6 +90,10 @@ class Settings(BaseSettings):
     hf_webhook_secret: SecretStr = Field(
         SecretStr(""), description="secret of the model hub's webhook; empty means none is taken"
     )
+    admin_token: SecretStr = Field(
+        SecretStr(""),
+        description="token that lets commits in on the pages of this machine; empty: no page does",
+    )
     weights_budget_bytes: int = Field(
         0, ge=0, description="disk the weights may take; 0 means all but what must stay free"
     )
@@ -122,6 +127,14 @@ class Settings(BaseSettings):
         description="days after which what did not work is tried again by itself",
     )
     max_attempts: int = Field(3, ge=1, description="losses after which a job is a dead letter")
+
+    @field_validator("admin_token", mode="after")
+    @classmethod
+    def _admin_token_is_long(cls, token: SecretStr) -> SecretStr:
+        text = token.get_secret_value().strip()
+        if text and not (LEAST_TOKEN <= len(text) <= MOST_TOKEN and text.isascii()):
+            raise ValueError(f"must have {LEAST_TOKEN} to {MOST_TOKEN} plain signs")
+        return SecretStr(text)
 
     @field_validator("github_token", "hf_token", mode="after")
     @classmethod

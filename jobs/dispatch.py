@@ -195,7 +195,7 @@ def _plan_ask(
     before = [head for head in gone if head[0] == ask["engine_id"]]
     engine = world.engines.get(event.engine)
     given: list[JobRow] = []
-    if before or engine is None or not is_idle(event, engine.family):
+    if before or engine is None or not is_idle(event, engine):
         given = superseding.give_way(session, row, ask, before, world)
         event = seen_events.seen(session, row, ask, world)
     world = replace(world, given_up=superseding.places(given))

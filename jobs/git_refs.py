@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from jobs.errors import UsageError
+from jobs.git_names import is_pull
 from jobs.git_process import ask
 
 BRANCHES = "refs/remotes/origin/"
@@ -69,6 +70,16 @@ def holds(mirror: Path, sha: str) -> bool:
     except UsageError:
         return False
     return True
+
+
+def is_merged(mirror: Path, sha: str) -> bool:
+    """Whether a branch or a tag of the remote reaches this full sha, and not a pull request alone.
+
+    A pull request is kept as a branch of the mirror: what bears such a name is never believed.
+    """
+    words = ["for-each-ref", "--contains", sha, "--format=%(refname)", BRANCHES, TAGS]
+    names = (name.removeprefix(BRANCHES) for name in ask(words, mirror=mirror).split())
+    return not all(map(is_pull, names))
 
 
 def tips(mirror: Path) -> dict[str, str]:

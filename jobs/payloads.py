@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -30,6 +31,11 @@ class BuildPayload(_Payload):
     options: tuple[str, ...] = ()
     pins: tuple[tuple[str, str], ...] = ()
     build_identity: str
+
+
+def by_dockerfile(build: Mapping[str, Any]) -> bool:
+    """Whether this payload of a build has the lines of a Dockerfile run, as root of a container."""
+    return build.get("via") == "docker" and "image" not in dict(build.get("pins") or ())
 
 
 class BenchPayload(_Payload):

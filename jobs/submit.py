@@ -10,7 +10,7 @@ from typing import cast
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from jobs import clock, dispatch, git, git_single, hub, planner, queue
+from jobs import clock, dispatch, git, git_refs, git_single, hub, planner, queue
 from jobs.config import Settings
 from jobs.db import database_now, reading, writing
 from jobs.engines.registry import FAMILIES
@@ -288,6 +288,7 @@ def _resolve_git(desk: Desk, engine: EngineRow, ref: str | None) -> RevisionRow:
         label=commit.label,
         order_key=min(commit.stands_at, now).isoformat(),
         committed_at=min(commit.committed_at, now),
+        proposed=not git_refs.is_merged(mirror, commit.sha),
         first_seen_at=now,
     )
 
@@ -301,5 +302,6 @@ def _stored(session: Session, engine: EngineRow, revision: RevisionRow) -> Revis
         label=revision.label,
         order_key=revision.order_key,
         committed_at=revision.committed_at,
+        proposed=revision.proposed,
         now=revision.first_seen_at,
     )

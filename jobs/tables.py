@@ -49,7 +49,8 @@ class EngineRow(SQLModel, table=True):
 class RevisionRow(SQLModel, table=True):
     """An engine at one full commit sha, or at one wheel's sha256.
 
-    `replaced`: a newer head took its place before anybody measured it.
+    `replaced`: a newer head took its place before anybody measured it. `proposed`: as far as we
+    know it stands in a pull request alone, and may be anybody's.
     """
 
     __tablename__ = "revision"
@@ -61,6 +62,7 @@ class RevisionRow(SQLModel, table=True):
     order_key: str = ""
     committed_at: datetime | None = moment(default=None)
     replaced: bool = False
+    proposed: bool = False
     first_seen_at: datetime = moment()
 
 

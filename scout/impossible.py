@@ -14,13 +14,14 @@ from scout.known import NOTHING, Known
 from scout.model_reading import wrong_model
 from scout.problem import Problem
 from scout.rule_reading import wrong_rules
+from scout.watch_words import HUB_FILE
 from scout.watchlist import (
-    HUB_FILE,
     INTENTS,
     EngineEntry,
     StackEntry,
     WatchList,
 )
+from scout.wrong_build import wrong_build
 from scout.wrong_golden import wrong_golden
 from scout.wrong_scenario import wrong_asking, wrong_scenarios
 
@@ -104,19 +105,7 @@ def _wrong_engine(
             'write repo = "owner/name" instead of package',
         )
     for number, build in enumerate(engine.builds):
-        pins = (build.asset, build.tag, build.sha256)
-        if build.via == "asset" and not all(pins):
-            yield Problem(
-                (*here, "build", number, "via"),
-                f"a build of {engine.name!r} via 'asset' does not name its file",
-                "write asset, tag and sha256 of the release file",
-            )
-        if build.via != "asset" and any(pins):
-            yield Problem(
-                (*here, "build", number, "via"),
-                f"a build of {engine.name!r} via {build.via!r} takes no release file",
-                'write via = "asset", or leave asset, tag and sha256 out',
-            )
+        yield from wrong_build((*here, "build", number), engine.name, build)
     if engine.package is not None and engine.branches:
         yield Problem((*here, "branches"), "a package has no branches", "leave branches out")
     if len({is_pull(branch) for branch in engine.branches}) > 1:

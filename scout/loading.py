@@ -12,6 +12,7 @@ from jobs.errors import UsageError
 from jobs.planning.rules import FILTERS
 from jobs.store import catalog, hub, rigs, rules
 from jobs.store.origins import origin_of
+from jobs.store.targets import PINS
 from jobs.tables import EngineRow
 from scout.known import Known
 from scout.watchlist import DRIVEN_FAMILIES, MADE_WAYS, EngineEntry, ModelEntry, WatchList
@@ -27,9 +28,6 @@ class Changes:
     dropped: tuple[str, ...] = ()
     not_yet: tuple[str, ...] = ()
     unwatched: tuple[str, ...] = ()
-
-
-ASSET_PINS = ("asset", "tag", "sha256")
 
 
 def apply(
@@ -211,7 +209,7 @@ def _engine(
                 "via": build.via,
                 "cuda_arch": build.cuda_arch,
                 "options": list(build.options),
-                **{name: value for name in ASSET_PINS if (value := getattr(build, name))},
+                **{name: value for name in PINS if (value := getattr(build, name))},
             }
             for build in entry.builds
             if build.via in MADE_WAYS and entry.family in DRIVEN_FAMILIES

@@ -11,7 +11,7 @@ from sqlmodel import Session
 
 from jobs.db import writing
 from jobs.git import repo_url
-from jobs.git_names import short_name
+from jobs.git_names import PULL, short_name
 from jobs.store import catalog, refs
 from jobs.tables import EventRow
 from scout.kinship import Kin
@@ -73,6 +73,7 @@ def write(
             label=label,
             order_key=orders[news.revision],
             committed_at=at,
+            proposed=str(news.facts["ref"]).startswith(PULL),
             now=now,
         ).id
     event = None

@@ -2,170 +2,51 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from packaging.version import InvalidVersion, Version
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, StrictStr
 
-from jobs.hub_names import MOST_SHARDS, checked_commit, checked_file, checked_repo
-from jobs.model import RIG_NAME
-from jobs.pip import PACKAGE_NAME
+from jobs.hub_names import MOST_SHARDS
 from jobs.planning.rules import MOST_PRIORITY
 from scout.known import NOTHING, Known
-
-DRIVEN_FAMILIES = ("llama.cpp", "xllamacpp")
-MADE_WAYS = ("cmake", "wheel", "asset")
-INTENTS = ("speculation", "kv", "context", "batch", "ubatch", "vision")
-LATER_SCENARIOS = ("ladder",)
-REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/(?!\.{1,2}$)[\w.-]{1,100}", re.ASCII)
-HUB_PART = r"[A-Za-z0-9_](?:[\w.-]{0,94}[\w-])?"
-HUB_FILE = re.compile(r"[\w.-]+/[\w.-]+:[\w.-]+", re.ASCII)
-
-
-class Misshapen(ValueError):
-    """A text that is not what its key takes, and what to write instead."""
-
-    def __init__(self, says: str, advice: str) -> None:
-        self.advice = advice
-        super().__init__(says)
-
-
-def _shaped(pattern: str, says: str, write: str) -> Callable[[str], str]:
-    compiled = re.compile(pattern, re.ASCII)
-
-    def check(text: str) -> str:
-        if not compiled.fullmatch(text):
-            raise Misshapen(f"{text[:80]!r} is not {says}", f"write {write}")
-        return text
-
-    return check
-
-
-def _repository(text: str) -> str:
-    """An owner/name; an address is refused with the owner/name that stands in it."""
-    if not REPOSITORY.fullmatch(text):
-        inside = re.match(
-            r"(?:https?://|git@)[^/:]+[/:]([^/\s]+/[^/\s?#]+?)(?:\.git)?(?:[/?#]|$)", text
-        )
-        named = inside[1] if inside and REPOSITORY.fullmatch(inside[1]) else "ggml-org/llama.cpp"
-        like = "" if inside else ", for example"
-        raise Misshapen(f"{text[:80]!r} is not an owner/name", f"write{like} {named}")
-    return text
-
-
-def _version(text: str) -> str:
-    try:
-        Version(text)
-    except InvalidVersion:
-        raise Misshapen(f"{text[:80]!r} is not one exact version", "write one as 1.2.3") from None
-    return text
-
-
-def _branch(text: str) -> str:
-    wrong = re.search(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|^[-/.]|[/.]$|\.lock(/|$)", text)
-    if wrong or not text or len(text) > 200:
-        raise Misshapen(
-            f"{text[:80]!r} is not the name of a branch", "write it as git does, as master"
-        )
-    return text
-
-
-def _one_line(text: str) -> str:
-    if re.search(r"[\x00-\x1f\x7f]", text) or len(text) > 4000:
-        raise Misshapen(
-            "holds control characters or is too long for one line", "write one line of plain text"
-        )
-    return text
-
-
-_source = _shaped(
-    rf"engine:[A-Za-z0-9][A-Za-z0-9._:+-]{{0,79}}|hub:{HUB_PART}",
-    "engine:NAME or hub:AUTHOR",
-    "one as engine:buun",
+from scout.watch_words import (
+    AssetName,
+    CudaArch,
+    CudaVersion,
+    DockerfilePath,
+    EnvName,
+    FileName,
+    HubFileName,
+    HubRepository,
+    HubRevision,
+    HubWatch,
+    Image,
+    IntentText,
+    Line,
+    Name,
+    Package,
+    Repository,
+    RigName,
+    Role,
+    Sha256,
+    Stage,
+    branch_name,
+    budget_source,
+    exact_version,
 )
 
-Name = Annotated[
-    str,
-    AfterValidator(
-        _shaped(
-            r"[A-Za-z0-9][A-Za-z0-9._:+-]{0,79}",
-            "a name of letters, digits and . _ : + - (80 at most)",
-            "one as my-fork",
-        )
+DRIVEN_FAMILIES = ("llama.cpp", "xllamacpp")
+MADE_WAYS = ("cmake", "wheel", "asset", "docker")
+WAYS_OF_PIN: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("asset", "sha256"), ("asset",)),
+    "tag": ("asset", "docker"),
+    **dict.fromkeys(
+        ("image", "dockerfile", "stage", "cuda_version", "dev_image", "run_image"), ("docker",)
     ),
-]
-RigName = Annotated[
-    str,
-    AfterValidator(
-        _shaped(RIG_NAME.pattern, "a rig's name of letters, digits and _ -", "one as cpu")
-    ),
-]
-Repository = Annotated[str, AfterValidator(_repository)]
-Package = Annotated[
-    str,
-    AfterValidator(
-        _shaped(PACKAGE_NAME.pattern, "a package name", "it as the package index spells it")
-    ),
-]
-Sha256 = Annotated[
-    str,
-    AfterValidator(
-        _shaped(r"[0-9a-f]{64}", "a sha256 of 64 lower-case hex digits", "what sha256sum prints")
-    ),
-]
-FileName = Annotated[
-    str,
-    AfterValidator(
-        _shaped(
-            rf"{HUB_FILE.pattern}|[A-Za-z0-9][A-Za-z0-9._:+-]{{0,79}}",
-            "a model's name, or an owner/repository:file of the hub",
-            "the name of a [[model]] of this list",
-        )
-    ),
-]
-HubWatch = Annotated[
-    str,
-    AfterValidator(
-        _shaped(
-            rf"author:{HUB_PART}|(?:repo|base):{HUB_PART}/{HUB_PART}|search:\w[\w./ -]{{0,99}}",
-            "author:NAME, repo:OWNER/NAME, base:OWNER/NAME or search:WORDS",
-            "one as author:ggml-org",
-        )
-    ),
-]
-HubRepository = Annotated[str, AfterValidator(checked_repo)]
-HubFileName = Annotated[str, AfterValidator(checked_file)]
-HubRevision = Annotated[str, AfterValidator(checked_commit)]
-CudaArch = Annotated[
-    str,
-    AfterValidator(
-        _shaped(r"[0-9]{2,3}[af]?", "a CUDA architecture as 120", "its number without a dot")
-    ),
-]
-EnvName = Annotated[
-    str,
-    AfterValidator(
-        _shaped(r"[A-Za-z_][A-Za-z0-9_]{0,99}", "a variable's name", "letters, digits and _")
-    ),
-]
-IntentText = Annotated[
-    StrictStr,
-    AfterValidator(
-        _shaped(r"[A-Za-z0-9][A-Za-z0-9._:+-]{0,63}", "a plain word", "one word as q8_0")
-    ),
-]
-AssetName = Annotated[
-    str,
-    AfterValidator(
-        _shaped(
-            r"[A-Za-z0-9][A-Za-z0-9._+-]{0,199}", "a file or tag of a release", "its name alone"
-        )
-    ),
-]
-Line = Annotated[str, AfterValidator(_one_line)]
-Role = Literal["target", "drafter", "mmproj"]
+}
+"""Which way to a build takes which of its keys."""
+INTENTS = ("speculation", "kv", "context", "batch", "ubatch", "vision")
+LATER_SCENARIOS = ("ladder",)
 
 
 class _Table(BaseModel):
@@ -182,6 +63,12 @@ class BuildEntry(_Table):
     asset: AssetName | None = None
     tag: AssetName | None = None
     sha256: Sha256 | None = None
+    image: Image | None = None
+    dockerfile: DockerfilePath | None = None
+    stage: Stage | None = None
+    cuda_version: CudaVersion | None = None
+    dev_image: Image | None = None
+    run_image: Image | None = None
 
 
 class EngineEntry(_Table):
@@ -193,7 +80,7 @@ class EngineEntry(_Table):
     package: Package | None = None
     parent: Name | None = None
     branches: Annotated[
-        tuple[Annotated[str, AfterValidator(_branch)], ...], Field(strict=False)
+        tuple[Annotated[str, AfterValidator(branch_name)], ...], Field(strict=False)
     ] = ()
     newest: Annotated[int, Field(ge=1, le=20)] = 3
     trust: Literal["auto", "approve", "package", "never"] = "approve"
@@ -208,7 +95,7 @@ class ModelEntry(_Table):
 
     name: Name
     package: Package | None = None
-    version: Annotated[str, AfterValidator(_version)] | None = None
+    version: Annotated[str, AfterValidator(exact_version)] | None = None
     repo: HubRepository | None = None
     file: HubFileName | None = None
     revision: HubRevision | None = None
@@ -246,7 +133,7 @@ class GoldenEntry(_Table):
 
     rig: RigName
     stack: Name
-    revision: Annotated[str, AfterValidator(_branch)]
+    revision: Annotated[str, AfterValidator(branch_name)]
     decode_tps: (
         Annotated[
             tuple[Annotated[float, Field(gt=0)], ...],
@@ -289,7 +176,7 @@ class BudgetEntry(_Table):
     """`[[budget]]`: hours a day that planning may use of a rig, or for a source."""
 
     rig: RigName | None = None
-    source: Annotated[str, AfterValidator(_source)] | None = None
+    source: Annotated[str, AfterValidator(budget_source)] | None = None
     hours_per_day: Annotated[float, Field(ge=0, le=24 * 64)]
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 
@@ -22,10 +23,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from jobs import db
 from jobs.config import Settings
 from jobs.errors import UsageError
-from web import hooks, pages, words
+from web import approving, hooks, pages, words
 from web.api import v1
 from web.render import FOLDER, Renderer
-from web.site import site_of
+from web.site import LOOPBACK, site_of
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self' data:; "
@@ -38,10 +39,9 @@ HEADERS = {
 }
 log = structlog.get_logger()
 
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 ADVICE = {
     404: "There is no such page. A job or result that is not stored has none.",
-    405: "This site is only read: it answers GET and HEAD.",
+    405: "This address is only read: it answers GET and HEAD.",
     422: "That address does not name anything: ids are positive whole numbers.",
     503: "The database does not answer. Try again in a moment.",
 }
@@ -73,6 +73,7 @@ def create_app(engine: Engine, settings: Settings) -> FastAPI:
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=hosts(settings), www_redirect=False)
     app.add_middleware(Hardened)
     app.include_router(v1.router(engine, site))
+    app.include_router(approving.router(engine, settings))
     app.include_router(hooks.router(engine, settings.hf_webhook_secret.get_secret_value().strip()))
     app.mount("/static", StaticFiles(directory=FOLDER / "static"))
 
@@ -97,6 +98,8 @@ def create_app(engine: Engine, settings: Settings) -> FastAPI:
             found = site.page(path or "index.html", session, now=now, asked=asked)
         if found is None:
             raise HTTPException(404)
+        if approving.is_offered(settings, request):
+            found = replace(found, values={**found.values, "may_approve": True})
         return HTMLResponse(renderer.html(found, now=now))
 
     def failed(request: Request, status: int, said: str) -> Response:

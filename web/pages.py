@@ -9,6 +9,7 @@ from typing import Any
 
 from jobs.model import Kind, State
 from jobs.scenarios import SCENARIOS
+from jobs.store.approvals import DEFAULT_DAYS, Waiting
 from jobs.store.builds import phases_in
 from jobs.store.led import EventDetail
 from jobs.store.reasons import Why
@@ -169,6 +170,7 @@ def job(
     explained: Why | None = None,
     *,
     build_id: int | None = None,
+    waits: Waiting | None = None,
 ) -> Page:
     """One job: where it stands, why, its phases, what it built, and the end of its log."""
     return Page(
@@ -182,6 +184,9 @@ def job(
             "live": State(found.state) in LIVE,
             "explained": explained,
             "build_id": build_id,
+            "waits": waits,
+            "may_approve": False,
+            "days": DEFAULT_DAYS,
             "phases": phases_in(found.progress) if found.kind == Kind.BUILD else (),
         },
     )

@@ -16,7 +16,17 @@ from sqlmodel import Session
 from jobs.config import Settings
 from jobs.lifecycle import SOURCE_SHARE
 from jobs.model import State
-from jobs.store import board, builds, chains, led, overview, reasons, shown_negatives, workshop
+from jobs.store import (
+    approvals,
+    board,
+    builds,
+    chains,
+    led,
+    overview,
+    reasons,
+    shown_negatives,
+    workshop,
+)
 from jobs.store.shown_budgets import shown_budgets
 from web import build_pages, fit_site, fork_pages, negative_pages, pages, worker_pages
 from web.fit_wish import Asked
@@ -27,6 +37,7 @@ from web.redact import redact
 _RESULT = re.compile(r"results/([1-9][0-9]{0,8})\.html", re.ASCII)
 _FORK = re.compile(r"forks/([1-9][0-9]{0,8})\.html", re.ASCII)
 _EVENT = re.compile(r"events/([1-9][0-9]{0,8})\.html", re.ASCII)
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _BUILD = re.compile(r"builds/([1-9][0-9]{0,8})\.html", re.ASCII)
 _JOB = re.compile(r"jobs/([1-9][0-9]{0,8})\.html", re.ASCII)
 
@@ -98,7 +109,9 @@ class Site:
             done = job.state == State.SUCCEEDED
             explained = None if done else reasons.find(session, job.id, now, share=self.share)
             made = builds.id_of_job(session, job.id)
-            return pages.job(job, tail(self.log_of(job.id)), explained, build_id=made)
+            waits = approvals.asked_for(session, job.id)
+            log = tail(self.log_of(job.id))
+            return pages.job(job, log, explained, build_id=made, waits=waits)
         if wanted := _BUILD.fullmatch(path):
             build = builds.find(session, int(wanted[1]))
             if build is None:

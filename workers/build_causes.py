@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from workers.steps import StepFailed
 DESCRIBE = "describe"
 READ_BYTES = 4 * 2**20  # of one step's log, from its end: ninja stops soon after what went wrong
 SHOWN_CHARS = 300
+COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}m")  # compilers and engines paint, also into files
 
 
 def explained(failure: StepFailed, family: Engine, *, offset: int) -> JobFailure:
@@ -67,4 +69,4 @@ def _written(log: Path, offset: int) -> str:
     with log.open("rb") as file:
         end = file.seek(0, 2)
         file.seek(max(offset, end - READ_BYTES))
-        return file.read().decode(errors="replace")
+        return COLOUR.sub("", file.read().decode(errors="replace"))

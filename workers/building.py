@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import re
-import shutil
-import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -18,10 +15,10 @@ from sqlmodel import Session
 from jobs import clock
 from jobs.control import Control
 from jobs.db import reading
+from jobs.dialect import image_recipe
 from jobs.dialect.options import Option
-from jobs.engines.base import BuildPlaces, unsupported
 from jobs.model import BuildTarget, Step, Trust
-from jobs.payloads import BuildPayload
+from jobs.payloads import BuildPayload, by_dockerfile
 from jobs.station import Record, Station
 from jobs.store import results
 from jobs.store.leases import Lease
@@ -29,61 +26,20 @@ from jobs.tables import BuildRow
 from jobs.trees import scratch
 from workers import artifacts, programs
 from workers.build_causes import DESCRIBE, explained, of_source
+from workers.build_steps import BUILD_MEMORY_BYTES, Workshop, run_recipe
 from workers.card_code import archs_of
-from workers.compiler_cache import Layer, counts, open_layer, trim
+from workers.compiler_cache import counts, open_layer, trim
 from workers.errands import ARTIFACT_PLACE, Errand, Subject, read_subject
 from workers.flags import ask_help, flags_in
 from workers.host import machine_facts, tool_version
 from workers.plan import Place, interpreter_mounts
-from workers.proof import python_mounts
 from workers.same_source import made_before, source_identity, taken_over
 from workers.sandbox import Limits, Mount, Sandbox
 from workers.source import bring_source
-from workers.steps import StepFailed, run_step
+from workers.steps import StepFailed
 
-DOCKER = "docker"
-BUILD_MEMORY_BYTES = 16 * 2**30
-MEMORY_PER_COMPILER = 3 * 2**30
-"""What one compiler of an LLM engine's templates may need; more jobs get the build killed."""
-
-COUNTED = re.compile(r"^\[\s*(\d+)(?:/(\d+)|%)\]")
 TOOLS = ("cmake", "ninja", "c++", "git", "nvcc", "ccache")
-
-
-@dataclass(frozen=True)
-class _Workshop:
-    """The folders of one build and how its steps see them."""
-
-    source: Mount
-    work: Mount
-    output: Mount
-    sandbox: Sandbox
-    cache: Layer
-
-    @property
-    def mounts(self) -> tuple[Mount, ...]:
-        own = Path(sys.prefix)
-        own_mount = Mount(own, str(own))
-        places = (self.source, self.work, self.output, own_mount)
-        return (*places, *self.cache.mounts, *python_mounts())
-
-    def places(self) -> BuildPlaces:
-        path = self.sandbox.path
-        return BuildPlaces(
-            source=path(self.source),
-            work=path(self.work),
-            output=path(self.output),
-            python=f"{sys.prefix}/bin/python",
-            jobs=parallel_jobs(),
-            generator="Ninja" if shutil.which("ninja") else "Unix Makefiles",
-        )
-
-
-def parallel_jobs() -> int:
-    """As many compilers as processors, fewer where memory would not do."""
-    facts = machine_facts()
-    by_memory = int(facts["memory_gib"] * 2**30 // MEMORY_PER_COMPILER)
-    return max(1, min(int(facts["usable_cores"]), by_memory))
+ENGINE_TOOLS = ("docker", "git")
 
 
 def build(station: Station, held: Lease, control: Control) -> Record:
@@ -99,15 +55,10 @@ def build(station: Station, held: Lease, control: Control) -> Record:
             return partial(_say_found, known.identity)
         artifacts.discard(store, known.artifact)
     subject = read_subject(station, wanted.revision_id)
-    errand.check_approval(wanted.revision_id)
+    errand.check_approval(wanted)
     sandbox = errand.sandbox_for(subject.engine_row)
     artifacts.check_free(station.settings.root, station.settings.min_free_bytes)
     target = BuildTarget(wanted.target, wanted.via, wanted.cuda_arch, wanted.options, wanted.pins)
-    if target.via == DOCKER:
-        raise unsupported(
-            "a build by docker: this worker runs none yet",
-            advice="Use via cmake, or run the steps by hand: docs/builds.md shows them.",
-        )
     started = time.monotonic()
     with (
         artifacts.disk_full_is_infrastructure(),
@@ -130,7 +81,7 @@ def build(station: Station, held: Lease, control: Control) -> Record:
         source_tree=identity,
         size_bytes=made.size_bytes,
         duration_seconds=round(time.monotonic() - started, 3),
-        sandbox=sandbox.name,
+        sandbox=made.provenance["sandbox"],
         provenance={
             **{k: v for k, v in made.provenance.items() if k != "help"},
             "phases": control.phases(),
@@ -144,7 +95,7 @@ def build(station: Station, held: Lease, control: Control) -> Record:
         results.record_build(session, row, made.options)
         return (
             f"artifact {made.artifact[:12]}, {made.size_bytes / 1e6:.1f} MB "
-            f"in {row.duration_seconds:.1f} s, {sandbox.name}"
+            f"in {row.duration_seconds:.1f} s, {row.sandbox}"
         )
 
     return record
@@ -171,6 +122,7 @@ def _make(
     work = Mount(folder / "work", "/build/work", writable=True)
     settings = errand.station.settings
     cache_bytes = settings.compiler_cache_bytes
+    proposed = subject.revision_row.proposed
     with reading(errand.station.database) as session:
         shared = results.is_shared(session, subject.engine_row.id or 0, subject.revision.commit)
     cache = open_layer(
@@ -178,22 +130,20 @@ def _make(
         sandbox,
         engine=subject.revision.engine,
         source=subject.revision.source,
-        trust=Trust(subject.engine_row.trust),
+        trust=Trust.APPROVE if proposed else Trust(subject.engine_row.trust),
         work=work,
         size_bytes=0 if shared or not subject.family.FOREIGN_SOURCE else cache_bytes,
-        writes_base=subject.revision.engine == settings.compiler_cache_base,
+        writes_base=not proposed and subject.revision.engine == settings.compiler_cache_base,
     )
-    shop = _Workshop(
+    shop = Workshop(
         source=Mount(folder / "source", "/build/source"),
         work=work,
         output=Mount(folder / "output", "/build/output", writable=True),
         sandbox=sandbox,
         cache=cache,
     )
-    steps = subject.family.build(subject.revision, target, shop.places())
     try:
-        for step in steps:
-            _run(errand, subject, shop, replace(step, env={**cache.env, **step.env}))
+        steps = run_recipe(errand, subject, target, shop)
     finally:
         if cache.key:
             trim(settings.compiler_cache, settings.compiler_cache_bytes, keep=cache.key)
@@ -211,8 +161,9 @@ def _make(
         "label": subject.revision.label,
         "recipe": _recipe_digest(steps),
         "steps": [list(step.argv) for step in steps],
-        "sandbox": sandbox.name,
-        "tools": _tool_versions(),
+        "sandbox": _made_in(target, sandbox),
+        "pins": dict(target.pins),
+        "tools": _tool_versions(ENGINE_TOOLS if target.via == image_recipe.VIA else TOOLS),
         "cache": compiled.stored() if compiled else None,
         "private": bool(cache.key),
         "machine": {k: v for k, v in machine_facts().items() if k != "load_average"},
@@ -227,35 +178,6 @@ def _make(
 def _recipe_digest(steps: Sequence[Step]) -> str:
     text = "\n".join("\0".join(step.argv) for step in steps)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _run(errand: Errand, subject: Subject, shop: _Workshop, step: Step) -> None:
-    control, name = errand.control, step.name
-    control.report(name)
-    errand.say(f"{name}: {' '.join(step.argv)}"[:2000])
-    offset = errand.log.stat().st_size
-
-    def tell(line: str) -> None:
-        counted = COUNTED.match(line)
-        if counted:
-            control.report(name, done=int(counted[1]), total=int(counted[2] or 100))
-
-    try:
-        run_step(
-            shop.sandbox,
-            step,
-            shop.mounts,
-            log=errand.log,
-            limits=Limits(
-                memory_bytes=BUILD_MEMORY_BYTES,
-                min_free_bytes=errand.station.settings.min_free_bytes,
-            ),
-            control=control,
-            marker=errand.marker,
-            on_line=tell,
-        )
-    except StepFailed as failure:
-        raise explained(failure, subject.family, offset=offset) from failure
 
 
 def _describe(errand: Errand, subject: Subject, sandbox: Sandbox, tree: Path) -> str:
@@ -283,6 +205,12 @@ def _describe(errand: Errand, subject: Subject, sandbox: Sandbox, tree: Path) ->
     return text
 
 
-def _tool_versions() -> dict[str, str]:
+def _made_in(target: BuildTarget, sandbox: Sandbox) -> str:
+    """What held the code that made it: not the cage, where that was a Dockerfile's."""
+    dockerfile = by_dockerfile({"via": target.via, "pins": target.pins})
+    return image_recipe.MADE_IN if dockerfile else sandbox.name
+
+
+def _tool_versions(names: Sequence[str]) -> dict[str, str]:
     """What stood on the path; the first line each tool says of its version."""
-    return {name: version for name in TOOLS if (version := tool_version(name))}
+    return {name: version for name in names if (version := tool_version(name))}

@@ -20,6 +20,7 @@ from jobs.errors import JobFailure, Permanent
 from jobs.hub import Hub
 from jobs.lifecycle import NOT_APPROVED
 from jobs.model import Blame, Revision, Trust
+from jobs.payloads import BuildPayload, by_dockerfile
 from jobs.station import Station
 from jobs.store import approvals, origins, weights
 from jobs.store import hub as hub_rows
@@ -71,10 +72,12 @@ class Errand:
         cage = cage_here(settings.sandbox, settings.docker_host)
         return choose(settings.sandbox, trust, cage=cage, devices=devices)
 
-    def check_approval(self, revision_id: int) -> None:
+    def check_approval(self, build: BuildPayload) -> None:
         """Raise where a person has to let this code in first: the word may have ended meanwhile."""
+        dockerfile = by_dockerfile(build.model_dump())
         with reading(self.station.database) as session:
-            found = approvals.missing(session, revision_id, database_now(session))
+            now = database_now(session)
+            found = approvals.missing(session, build.revision_id, now, dockerfile=dockerfile)
         if found is not None:
             raise _not_approved(found)
 

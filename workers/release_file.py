@@ -44,7 +44,7 @@ def bring_release_file(
     asset, tag, sha256 = (target.pin(name) for name in ("asset", "tag", "sha256"))
     if not (asset and tag and sha256):
         raise _wrong("a release file needs asset, tag and sha256", "unsupported")
-    _check_tag(mirror, tag, commit)
+    check_tag(mirror, tag, commit)
     archive = into.with_name(f"{into.name}.archive")
     url = f"{git.repo_url(repo)}/releases/download/{quote(tag, safe='')}/{quote(asset, safe='')}"
     try:
@@ -59,14 +59,15 @@ def bring_release_file(
         archive.unlink(missing_ok=True)
 
 
-def _check_tag(mirror: Path, tag: str, commit: str) -> None:
+def check_tag(mirror: Path, tag: str, commit: str) -> None:
+    """Raise `JobFailure` unless the tag means that commit: what was released belongs to its tag."""
     try:
         means = git.resolve(mirror, f"tags/{tag}").sha
     except UsageError as fault:
         raise _wrong(f"there is no tag {tag[:80]!r} any more", "ref_missing") from fault
     if means != commit:
         raise _wrong(
-            f"the release file is of tag {tag[:80]} ({means[:12]}), and {commit[:12]} is asked for",
+            f"what is pinned is of tag {tag[:80]} ({means[:12]}), and {commit[:12]} is asked for",
             "asset_of_another_commit",
         )
 
@@ -122,5 +123,5 @@ def _wrong(detail: str, failure_class: str) -> JobFailure:
         failure_class=failure_class,
         blame=Blame.CONFIGURATION,
         phase="download",
-        advice="Correct asset, tag and sha256 of the [[engine.build]], or build from the source.",
+        advice="Correct what the [[engine.build]] pins, with its tag, or build from the source.",
     )

@@ -28,7 +28,12 @@ def source_identity(subject: Subject, target: BuildTarget, source: Path) -> str:
 def made_before(errand: Errand, subject: Subject, identity: str) -> BuildRow | None:
     """A build of the same engine out of the same files, whose artifact is here."""
     with reading(errand.station.database) as session:
-        found = results.build_of_source(session, subject.engine_row.id or 0, identity)
+        found = results.build_of_source(
+            session,
+            subject.engine_row.id or 0,
+            identity,
+            proposed=subject.revision_row.proposed,
+        )
     store = errand.station.settings.artifacts
     return found if found is not None and artifacts.find(store, found.artifact) else None
 

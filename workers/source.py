@@ -10,10 +10,11 @@ from pathlib import Path
 
 from jobs import git, git_single, pip
 from jobs.control import Control
+from jobs.dialect import image_recipe
 from jobs.errors import JobFailure
 from jobs.model import Blame, BuildTarget
 from workers.errands import Errand, Subject
-from workers.release_file import bring_release_file
+from workers.release_file import bring_release_file, check_tag
 
 
 def bring_source(errand: Errand, subject: Subject, target: BuildTarget, into: Path) -> None:
@@ -71,11 +72,15 @@ def bring_source(errand: Errand, subject: Subject, target: BuildTarget, into: Pa
             ),
         )
         return
+    if target.pin("image"):
+        check_tag(mirror, target.pin("tag"), subject.revision.commit)
+        into.mkdir()
+        return
     git.check_out(
         mirror,
         subject.revision.commit,
         into,
-        subject.family.SPARSE_PATTERNS,
+        () if target.via == image_recipe.VIA else subject.family.SPARSE_PATTERNS,
         tick=control.check,
         token=token,
     )

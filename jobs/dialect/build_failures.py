@@ -7,10 +7,12 @@ count where no other rule knows any line.
 from __future__ import annotations
 
 from jobs.dialect.failure_rule import CONFIGURATION, ENGINE, INFRASTRUCTURE, rule
+from jobs.dialect.image_recipe import BASE, IMAGE
 
 FETCH = "fetch"
 CONFIGURE, COMPILE, INSTALL = "configure", "compile", "install"
-MAKING = (CONFIGURE, COMPILE, INSTALL)
+MAKING = (CONFIGURE, COMPILE, INSTALL, IMAGE)
+ENGINE_STEPS = (BASE, IMAGE, "container", "copy")
 
 CAUSES = (
     rule(
@@ -25,7 +27,8 @@ CAUSES = (
         r"|\bKilled\b.*(?:cc1plus|cicc|ptxas|nvcc)"
         r"|(?:cc1plus|cicc|ptxas|nvcc)\b.*\b[Kk]illed\b"
         r"|^Killed$"
-        r"|(?:configure|compile) was ended by SIGKILL",
+        r"|(?:configure|compile) was ended by SIGKILL"
+        r"|^The command '.*' returned a non-zero code: 137$",
         INFRASTRUCTURE,
         "Give the build more memory or fewer parallel jobs.",
     ),
@@ -40,10 +43,33 @@ CAUSES = (
     rule(
         "fetch_failed",
         r"Could not resolve host|Temporary failure in name resolution|Network is unreachable"
-        r"|Failed to connect to |Connection (?:refused|reset|timed out)|early EOF",
+        r"|Failed to connect to |[Cc]onnection (?:refused|reset|timed out)|(?:early|unexpected) EOF"
+        r"|dial tcp|i/o timeout|TLS handshake timeout|toomanyrequests|unexpected HTTP status: 5",
         INFRASTRUCTURE,
         "Look at the network of the worker; the job is tried again by itself.",
-        phases=(FETCH,),
+        phases=(FETCH, BASE),
+    ),
+    rule(
+        "engine_unreachable",
+        r"Cannot connect to the Docker daemon|error during connect: ",
+        INFRASTRUCTURE,
+        "Start the container engine on the worker, and look at its own log.",
+        phases=ENGINE_STEPS,
+    ),
+    rule(
+        "image_missing",
+        r"manifest unknown|manifest for \S+ not found|pull access denied|repository does not exist"
+        r"|[Nn]o such image|Could not find the file /app in container",
+        CONFIGURATION,
+        "The image or its /app is not there: name one by the digest that its registry shows.",
+        phases=ENGINE_STEPS,
+    ),
+    rule(
+        "base_incomplete",
+        r"^E: (?:Unable to locate package|Failed to fetch|Package '.*' has no installation)",
+        CONFIGURATION,
+        "The build has no network: bring these packages into the base images, then pin those.",
+        phases=(IMAGE,),
     ),
     rule(
         "network_refused",
@@ -131,6 +157,13 @@ GENERAL = (
         r"undefined reference to |ld: cannot find -l|collect2: error: ld returned",
         ENGINE,
         "Report it to the fork with the linker's lines.",
+        general=True,
+    ),
+    rule(
+        "image_error",
+        r"^The command '.*' returned a non-zero code: \d+$|^failed to reach build target ",
+        ENGINE,
+        "Read the lines before it; a tool that the base images lack is named there.",
         general=True,
     ),
     rule(

@@ -29,7 +29,10 @@ from jobs.scenarios import Scenario
 
 @dataclass(frozen=True)
 class BuildPlaces:
-    """Paths as the build's steps see them: `source` is read-only, the others are writable."""
+    """Paths as the build's steps see them: `source` is read-only, the others are writable.
+
+    `image` is what a container engine calls what it makes.
+    """
 
     source: str
     work: str
@@ -37,6 +40,7 @@ class BuildPlaces:
     python: str = "python3"
     jobs: int = 1
     generator: str = "Ninja"
+    image: str = "forkscout-build"
 
 
 @dataclass(frozen=True)

@@ -103,14 +103,14 @@ def build(revision: Revision, target: BuildTarget, places: BuildPlaces) -> Seque
         return _compiled(revision, target, places)
     if target.via == "asset":
         return (_taken_out(places),)
-    if target.via != "docker":
+    if target.via != image_recipe.VIA:
         raise unsupported(f"via {target.via!r}", advice="Use cmake, asset or docker.")
     pins = dict(target.pins)
     if wrong := image_recipe.wrong_pin(pins):
-        raise unsupported(wrong, advice="Name an image by its digest, a version as 12.8.1.")
+        raise unsupported(wrong, advice="See docs/builds.md for what a build via docker takes.")
     if pins.get("image"):
         return image_recipe.prebuilt_steps(
-            work=places.work, output=places.output, image=pins["image"]
+            work=places.work, output=places.output, name=places.image, image=pins["image"]
         )
     if target.options:
         raise unsupported(
@@ -122,6 +122,7 @@ def build(revision: Revision, target: BuildTarget, places: BuildPlaces) -> Seque
         source=places.source,
         work=places.work,
         output=places.output,
+        name=places.image,
         cuda_arch=target.cuda_arch,
         pins=pins,
     )

@@ -180,7 +180,7 @@ def _refused(draft: Draft, rule: Rule | None, event: Event, world: World) -> Lef
 def _is_needless(draft: Draft, event: Event, world: World) -> bool:
     """Whether the same question of the commit before has the same answer, and was asked."""
     engine = world.engines.get(event.engine)
-    if engine is None or draft.baseline is None or not idle.is_idle(event, engine.family):
+    if engine is None or draft.baseline is None or not idle.is_idle(event, engine):
         return False
     return draft.baseline.bench.identity in world.tried | world.waiting
 

@@ -1,7 +1,8 @@
 """Whose code a person let in: approvals of exact commits, and what waits for one; no commit.
 
 An engine that a watch list does not trust by itself, or that no list names any more, is built at
-an approved commit alone. What is newer needs a word of its own.
+an approved commit alone; so are a pull request and a Dockerfile of any engine. What is newer needs
+a word of its own.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from jobs.build_tables import ApprovalRow
 from jobs.errors import UsageError
 from jobs.lifecycle import NOT_APPROVED
 from jobs.model import Kind, State, Trust
+from jobs.payloads import by_dockerfile
 from jobs.store import catalog
 from jobs.store.needs import refresh_dependents
 from jobs.tables import EngineRow, JobRow, RevisionRow
@@ -78,15 +80,25 @@ class Decided:
     jobs: tuple[JobRow, ...]
 
 
-def needs_word(engine: EngineRow) -> bool:
-    """Whether a person has to approve each commit of this engine."""
-    return engine.trust == Trust.APPROVE or (engine.retired and engine.trust == Trust.AUTO)
+def needs_word(engine: EngineRow, revision: RevisionRow, *, dockerfile: bool = False) -> bool:
+    """Whether a person has to approve this commit of the engine.
+
+    Trust in an engine is trust in its maintainers: not in who opens a pull request, and not beyond
+    the cage, which the lines of a Dockerfile do not run in.
+    """
+    if engine.trust == Trust.AUTO:
+        return engine.retired or revision.proposed or dockerfile
+    return engine.trust == Trust.APPROVE
 
 
-def missing(session: Session, revision_id: int, now: datetime) -> Missing | None:
-    """What keeps a revision from being built; None where nothing does."""
+def missing(
+    session: Session, revision_id: int, now: datetime, *, dockerfile: bool = False
+) -> Missing | None:
+    """What keeps a revision from being built, perhaps by its Dockerfile; None if nothing does."""
     engine, revision = _subject(session, revision_id)
-    if not needs_word(engine) or _standing(session, engine, revision.commit, now) is not None:
+    if not needs_word(engine, revision, dockerfile=dockerfile) or _standing(
+        session, engine, revision.commit, now
+    ):
         return None
     place = f"{engine.name}@{revision.commit}"
     newest = _newest(session, engine, revision.commit)
@@ -103,7 +115,7 @@ def missing(session: Session, revision_id: int, now: datetime) -> Missing | None
 def taken_back(session: Session, revision_id: int) -> Missing | None:
     """What keeps a finished build from being run: a person took their word back."""
     engine, revision = _subject(session, revision_id)
-    newest = _newest(session, engine, revision.commit) if needs_word(engine) else None
+    newest = _newest(session, engine, revision.commit)
     if newest is None or newest.withdrawn_at is None:
         return None
     return Missing(
@@ -166,20 +178,25 @@ def withdraw(session: Session, place: str, *, by: str, now: datetime) -> Decided
         row.withdrawn_at, row.withdrawn_by = now, by
         session.add(row)
     session.flush()
-    held = _jobs_of(session, engine, commit) if needs_word(engine) else []
-    for job in held:
-        if job.state == State.QUEUED.value:
-            hold(session, job, now)
-        elif State(job.state) in lifecycle.HELD:
-            job.cancel_requested = True
-            session.add(job)
+    held = [job for job in _jobs_of(session, engine, commit) if _stop(session, job, now)]
     session.flush()
     return Decided(tuple(rows), tuple(held))
 
 
+def _stop(session: Session, job: JobRow, now: datetime) -> bool:
+    """Hold a build that waits or ask one that runs to stop; whether it lacks a word."""
+    if job.state == State.QUEUED.value:
+        return hold(session, job, now)
+    found = _missing(session, job, now)
+    if found is not None and State(job.state) in lifecycle.HELD:
+        job.cancel_requested = True
+        session.add(job)
+    return found is not None
+
+
 def hold(session: Session, job: JobRow, now: datetime) -> bool:
     """Block a queued build that lacks a person's word; whether it does."""
-    found = missing(session, int(job.payload["revision_id"]), now)
+    found = _missing(session, job, now)
     if found is None:
         return False
     lifecycle.check_move(State(job.state), State.BLOCKED)
@@ -189,6 +206,13 @@ def hold(session: Session, job: JobRow, now: datetime) -> bool:
     session.flush()
     refresh_dependents(session, job)
     return True
+
+
+def standing_commits(session: Session, engine: EngineRow, now: datetime) -> list[str]:
+    """The commits of an engine that a person let in, and whose word holds."""
+    query = select(ApprovalRow).where(ApprovalRow.engine_id == engine.id)
+    rows = session.exec(query.order_by(col(ApprovalRow.id))).all()
+    return sorted({row.commit for row in rows if _state(row, now) == "standing"})
 
 
 def approvals(session: Session, now: datetime, *, everything: bool = False) -> list[Approval]:
@@ -210,21 +234,33 @@ def waiting(session: Session) -> list[Waiting]:
     query = select(JobRow).where(
         JobRow.state == State.BLOCKED.value, JobRow.blocked_by == NOT_APPROVED
     )
-    found = []
-    for job in session.exec(query.order_by(col(JobRow.id))):
-        engine, revision = _subject(session, int(job.payload["revision_id"]))
-        found.append(
-            Waiting(
-                job_id=job.id or 0,
-                engine=engine.name,
-                commit=revision.commit,
-                label=revision.label,
-                since=job.created_at,
-                asked_by=job.source or job.reason,
-                repo=engine.repo or "",
-            )
-        )
-    return found
+    return [_waits(session, job) for job in session.exec(query.order_by(col(JobRow.id)))]
+
+
+def asked_for(session: Session, job_id: int) -> Waiting | None:
+    """What a job waits for a person's word on; None where it does not."""
+    job = session.get(JobRow, job_id)
+    if job is None or (job.state, job.blocked_by) != (State.BLOCKED.value, NOT_APPROVED):
+        return None
+    return _waits(session, job)
+
+
+def _waits(session: Session, job: JobRow) -> Waiting:
+    engine, revision = _subject(session, int(job.payload["revision_id"]))
+    return Waiting(
+        job_id=job.id or 0,
+        engine=engine.name,
+        commit=revision.commit,
+        label=revision.label,
+        since=job.created_at,
+        asked_by=job.source or job.reason,
+        repo=engine.repo or "",
+    )
+
+
+def _missing(session: Session, build: JobRow, now: datetime) -> Missing | None:
+    number = int(build.payload["revision_id"])
+    return missing(session, number, now, dockerfile=by_dockerfile(build.payload))
 
 
 def _subject(session: Session, revision_id: int) -> tuple[EngineRow, RevisionRow]:

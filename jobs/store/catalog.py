@@ -114,11 +114,19 @@ def add_revision(
     label: str,
     order_key: str = "",
     committed_at: datetime | None = None,
+    proposed: bool | None = None,
     now: datetime,
 ) -> RevisionRow:
-    """The revision with that commit, made if it was not known."""
+    """The revision with that commit, made if it was not known.
+
+    `proposed` says whether only a pull request has it, None where nobody looked. One that a branch
+    has by now is proposed no more.
+    """
     known = revision_at(session, engine_id, commit)
     if known is not None:
+        if proposed is False and known.proposed:
+            known.proposed = False
+            session.add(known)
         return known
     row = RevisionRow(
         engine_id=engine_id,
@@ -126,6 +134,7 @@ def add_revision(
         label=label,
         order_key=order_key,
         committed_at=committed_at,
+        proposed=bool(proposed),
         first_seen_at=now,
     )
     session.add(row)

@@ -130,5 +130,6 @@ def parent_of(session: Session, event: EventRow, revision: RevisionRow, now: dat
         label=f"{revision.label.partition('@')[0]}@{commit[:9]}",
         order_key=older if older < revision.order_key else "",
         committed_at=None,
+        proposed=(revision.proposed and facts.get("forced") is False) or None,
         now=now,
     )

@@ -57,6 +57,12 @@ def may_use(session: Session, build: BuildRow, revision_id: int) -> bool:
     return ours is not None and theirs is not None and ours.engine_id == theirs.engine_id
 
 
+def is_made(session: Session, identity: str, revision_id: int) -> bool:
+    """Whether there is an artifact of that build which the engine of this revision may take."""
+    known = build_with_identity(session, identity)
+    return known is not None and not known.lost and may_use(session, known, revision_id)
+
+
 def is_shared(session: Session, engine_id: int, commit: str) -> bool:
     """Whether another engine has this very commit too: then one build serves both."""
     query = select(RevisionRow.id).where(
@@ -85,8 +91,13 @@ def record_build(
     return row
 
 
-def build_of_source(session: Session, engine_id: int, source_tree: str) -> BuildRow | None:
-    """The oldest build of this engine that was really made of exactly these files."""
+def build_of_source(
+    session: Session, engine_id: int, source_tree: str, *, proposed: bool = False
+) -> BuildRow | None:
+    """The oldest build of this engine that was really made of exactly these files.
+
+    What pull requests left behind is kept apart from what its own branches did.
+    """
     query = (
         select(BuildRow)
         .join(RevisionRow, col(RevisionRow.id) == BuildRow.revision_id)
@@ -94,6 +105,7 @@ def build_of_source(session: Session, engine_id: int, source_tree: str) -> Build
             RevisionRow.engine_id == engine_id,
             BuildRow.source_tree == source_tree,
             col(BuildRow.lost).is_(False),
+            col(RevisionRow.proposed).is_(proposed),
         )
     )
     return session.exec(query.order_by(col(BuildRow.id)).limit(1)).first()

@@ -10,9 +10,8 @@ from typing import cast
 from sqlmodel import Session, select
 
 from jobs import negatives, planner
-from jobs.engines.registry import FAMILIES
 from jobs.errors import UsageError
-from jobs.model import Kind, Lane, Trust
+from jobs.model import Kind, Lane
 from jobs.negative_tables import NegativeMoveRow, NegativeRow
 from jobs.negatives import DRAFTER, Move
 from jobs.planner import JobRequest, Weights
@@ -21,7 +20,8 @@ from jobs.planning.pairs import speculation_of
 from jobs.scenarios import DEFAULT_SCENARIO, SCENARIOS, Scenario
 from jobs.store import catalog, grounds, histories, noted, scenarios, superseding, work, worlds
 from jobs.store import negatives as store
-from jobs.store.grounds import files_of, newest_revision
+from jobs.store.grounds import files_of
+from jobs.store.permits import commit_for, refusal, word_missing
 from jobs.store.targets import target_for
 from jobs.store.work import HELD
 from jobs.tables import EngineRow, JobRow, ModelFileRow, RevisionRow, StackRow
@@ -112,7 +112,8 @@ def requeue(
     if not kinds or (live is not None and _goes_on(session, row, live, kinds)):
         return []
     engine = session.get_one(EngineRow, row.engine_id)
-    revision = again.revision or newest_revision(session, row.engine_id)
+    then = grounds.read(row)
+    revision = commit_for(session, engine, again.revision, then, kinds, now)
     why = refusal(engine, by_hand=again.by_hand)
     if revision is None:
         why = why or f"no revision of {engine.name} is known"
@@ -142,6 +143,9 @@ def requeue(
         )
         for request in asked
     ]
+    waits = "" if by_hand else word_missing(session, signed, now)
+    if waits:
+        return _refuse(session, answered, waits)
     if kinds == {DRAFTER} and work.was_tried(session, signed[-1].identity):
         return _refuse(session, answered, noted.TRIED)
     if bound and not histories.has_room(session, signed[-1], now, hours=again.budget_hours):
@@ -214,21 +218,6 @@ def _join(session: Session, job: JobRow, moves: Iterable[NegativeMoveRow]) -> No
             session.add(move)
     session.add(job)
     session.flush()
-
-
-def refusal(engine: EngineRow, *, by_hand: bool) -> str:
-    """Why nothing of an engine may be queued by itself, or by a person."""
-    if engine.family not in FAMILIES:
-        return f"the family {engine.family} cannot be built yet"
-    if engine.trust == Trust.NEVER:
-        return f"{engine.name} is never built: its trust is 'never'"
-    if by_hand:
-        return ""
-    if engine.retired:
-        return f"{engine.name} is no longer watched"
-    if engine.trust == Trust.APPROVE:
-        return f"a person approves each commit of {engine.name}: forkscout negatives retry"
-    return ""
 
 
 def _requests(

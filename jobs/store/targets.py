@@ -9,7 +9,10 @@ from jobs.engines.registry import FAMILIES
 from jobs.model import BuildTarget
 from jobs.tables import EngineRow
 
-PINS = ("asset", "tag", "sha256", "image", "cuda_version", "dev_image", "run_image")
+PINS = (
+    *("asset", "tag", "sha256"),
+    *("image", "cuda_version", "dev_image", "run_image", "dockerfile", "stage"),
+)
 """What a target may name beside its way, in the words of the watch list."""
 
 

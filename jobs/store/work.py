@@ -12,12 +12,13 @@ from sqlmodel import Session, col, select
 from jobs import lifecycle, tables
 from jobs.errors import UsageError
 from jobs.model import Kind, State
+from jobs.payloads import by_dockerfile
 from jobs.planner import BY_HAND, JobRequest
 from jobs.store import approvals, fetch_places
 from jobs.store.durations import Durations
 from jobs.store.needs import let_go, open_needs, refresh_dependents, take_over
-from jobs.store.results import may_use
-from jobs.tables import BuildRow, JobNeedRow, JobRow
+from jobs.store.results import is_made
+from jobs.tables import JobNeedRow, JobRow
 
 LIVE = [state.value for state in lifecycle.LIVE]
 HELD = [state.value for state in lifecycle.HELD]
@@ -112,7 +113,8 @@ def _let_in(session: Session, job: JobRow, request: JobRequest, now: datetime) -
     """The same commit in a fork that is trusted is the same code: it need not wait for a person."""
     if job.blocked_by != lifecycle.NOT_APPROVED:
         return
-    if approvals.missing(session, int(request.payload["revision_id"]), now) is None:
+    number, dockerfile = int(request.payload["revision_id"]), by_dockerfile(request.payload)
+    if approvals.missing(session, number, now, dockerfile=dockerfile) is None:
         job.state, job.blocked_by, job.message, job.advice = State.QUEUED.value, None, "", ""
         job.payload, job.title = dict(request.payload), request.title
         session.add(job)
@@ -120,10 +122,7 @@ def _let_in(session: Session, job: JobRow, request: JobRequest, now: datetime) -
 
 def _is_done(session: Session, request: JobRequest) -> bool:
     if request.kind is Kind.BUILD:
-        identity = request.payload["build_identity"]
-        query = select(BuildRow).where(BuildRow.identity == identity, col(BuildRow.lost).is_(False))
-        known = session.exec(query).first()
-        return known is not None and may_use(session, known, request.payload["revision_id"])
+        return is_made(session, request.payload["build_identity"], request.payload["revision_id"])
     if request.kind is Kind.FETCH_MODEL:
         return fetch_places.is_held(session, request)
     return False

@@ -28,7 +28,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from support.broker import Broker  # noqa: E402  the two folders above are not installed
 from support.postgres import PostgresServer  # noqa: E402
-from support.week import Week  # noqa: E402
+from support.week import SHAPES, Week  # noqa: E402
 
 from jobs import db, leasing  # noqa: E402
 from jobs.model import Kind, Lane  # noqa: E402
@@ -257,9 +257,10 @@ def main(
         if part in ("all", "cycles"):
             cycles(server, rows=rows, workers=workers, seconds=seconds, turns=turns)
         if part in ("all", "week"):
-            week = Week(Path(name) / "week.sqlite", dice=random.Random(7))
-            for line in week.run():
-                typer.echo(line)
+            for number, shape in enumerate(SHAPES):
+                place = Path(name) / f"week-{number}.sqlite"
+                for line in Week(place, dice=random.Random(7), shape=shape).run():
+                    typer.echo(line)
 
 
 def cycles(server: PostgresServer, *, rows: int, workers: int, seconds: float, turns: int) -> None:

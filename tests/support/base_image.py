@@ -1,4 +1,4 @@
-"""A base image made by debootstrap on this machine, kept in the temporary folder between runs."""
+"""A small Debian made by debootstrap on this machine, kept in the temporary folder between runs."""
 
 from __future__ import annotations
 
@@ -7,15 +7,9 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from workers.engine_client import EngineTool
 
-IMAGE = "forkscout-test-base:1"
-
-
-def base_image(tool: EngineTool) -> str:
-    """The name of a small Debian in this engine; made once, which takes half a minute."""
-    if tool.says("image", "inspect", IMAGE):
-        return IMAGE
+def base_layer() -> Path:
+    """An archive of its files; made once, which takes half a minute."""
     archive = Path(tempfile.gettempdir(), f"forkscout-test-base-{os.getuid()}.tar")
     if not archive.exists():
         with tempfile.TemporaryDirectory() as folder:
@@ -26,8 +20,7 @@ def base_image(tool: EngineTool) -> str:
             pack += ["--exclude=./var/cache", "--exclude=./usr/share/doc", "."]
             subprocess.run(pack, check=True, timeout=300)
             fresh.rename(archive)
-    tool.ask("import", str(archive), IMAGE)
-    return IMAGE
+    return archive
 
 
 def _suite() -> str:

@@ -16,6 +16,7 @@ from jobs import db, queue
 from jobs.config import Settings
 from jobs.model import Kind
 from jobs.station import Station, serve
+from jobs.store import catalog
 from jobs.submit import Desk, Submitted, submit_build
 from jobs.tables import BuildRow, JobRow
 from workers.building import build
@@ -36,6 +37,14 @@ class Workshop:
     def ask(self, ref: str | None = None, *, engine: str = "tiny") -> Submitted:
         desk = Desk(self.station.settings, self.database)
         return submit_build(desk, engine_name=engine, ref=ref, target="cpu")
+
+    def ask_via(self, ref: str | None = None, **entry: Any) -> JobRow:
+        """Ask for a build as one `[[engine.build]]` of the watch list says."""
+        with db.writing(self.database) as session:
+            engine = catalog.engine_named(session, "tiny")
+            engine.targets = [entry]
+            session.add(engine)
+        return self.ask(ref).jobs[0]
 
     def work(self) -> int:
         return serve(self.station, "build", {Kind.BUILD: build})

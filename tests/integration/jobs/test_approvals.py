@@ -14,7 +14,7 @@ from jobs.errors import JobFailure, UsageError
 from jobs.lifecycle import NOT_APPROVED
 from jobs.model import Blame, BuildTarget, Kind, Lane, State, Trust
 from jobs.planner import JobRequest
-from jobs.store import approvals, leases, reasons, work
+from jobs.store import approvals, catalog, leases, reasons, work
 from jobs.tables import EngineRow, JobRow, RevisionRow
 
 SHA = "a1" * 20
@@ -34,7 +34,7 @@ class Scene:
             rows.revision(row, commit=SHA, label="main")
             rows.revision(row, commit=OTHER, label="main")
 
-    def ask(self, commit=SHA, *, engine="fork", bench=False):
+    def ask(self, commit=SHA, *, engine="fork", bench=False, target=TARGET):
         with db.writing(self.database) as session:
             found = session.exec(select(EngineRow).where(EngineRow.name == engine)).one()
             revision = session.exec(
@@ -43,7 +43,7 @@ class Scene:
                 )
             ).one()
             build = planner.build_request(
-                revision_value(found, revision), revision.id, TARGET, lane=Lane.FRESH, reason="x"
+                revision_value(found, revision), revision.id, target, lane=Lane.FRESH, reason="x"
             )
             requests = [build]
             if bench:
@@ -203,6 +203,53 @@ def test_who_is_asked_about(database, values, waits):
     """Engines that the watch list does not trust, and any that no list names any more."""
     scene = Scene(database, **values)
     assert (scene.ask()[0].state == State.BLOCKED) == waits
+
+
+def propose(scene, commit=SHA):
+    with db.writing(scene.database) as session:
+        row = session.exec(select(RevisionRow).where(RevisionRow.commit == commit)).one()
+        row.proposed = True
+        session.add(row)
+        return row.engine_id
+
+
+def test_a_pull_request_waits_whoever_is_trusted(database):
+    """Its exact commit needs a word, also where every commit of the branches is built."""
+    scene = Scene(database, trust=Trust.AUTO)
+    propose(scene)
+    job = scene.ask()[0]
+    assert (job.state, job.blocked_by) == (State.BLOCKED, NOT_APPROVED)
+    assert scene.ask(OTHER)[0].state == State.QUEUED
+    scene.approve()
+    assert scene.job(job.id).state == State.QUEUED
+    scene.withdraw()
+    assert scene.job(job.id).state == State.BLOCKED
+
+
+def test_a_pull_request_that_a_branch_took_in_is_its_own(database):
+    """Seen as a head it needs no word; what nobody looked at says nothing."""
+    scene = Scene(database, trust=Trust.AUTO)
+    engine_id = propose(scene)
+    for merged, waits in ((None, True), (True, True), (False, False), (True, False)):
+        with db.writing(scene.database) as session:
+            catalog.add_revision(
+                session, engine_id=engine_id, commit=SHA, label="x", proposed=merged, now=NOON
+            )
+        assert (scene.missing() is not None) == waits
+
+
+def test_a_dockerfile_waits_whoever_is_trusted(database):
+    """Its lines are root of a container, which is less than a cage; an image runs none."""
+    scene = Scene(database, trust=Trust.AUTO)
+    image = (("image", f"images.example.org/engine@sha256:{'a' * 64}"), ("tag", "v1"))
+    job = scene.ask(target=BuildTarget("cpu", "docker"))[0]
+    assert (job.state, job.blocked_by) == (State.BLOCKED, NOT_APPROVED)
+    assert scene.ask(target=BuildTarget("cpu", "docker", pins=image))[0].state == State.QUEUED
+    scene.approve()
+    assert scene.job(job.id).state == State.QUEUED
+    scene.lease()
+    scene.withdraw()
+    assert scene.job(job.id).cancel_requested
 
 
 def test_the_same_commit_in_a_trusted_fork_does_not_wait(scene):

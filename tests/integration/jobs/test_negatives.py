@@ -268,7 +268,7 @@ def test_a_drafter_of_another_model_asks_nothing(bench) -> None:
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"trust": Trust.APPROVE}, "a person approves each commit"),
+        ({"trust": Trust.APPROVE}, "waits for a person's approval"),
         ({"trust": Trust.NEVER}, "is never built"),
         ({"retired": True}, "is no longer watched"),
     ],

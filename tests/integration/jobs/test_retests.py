@@ -9,9 +9,10 @@ from sqlmodel import select
 from support.one_stack import RIG, Bench, crash
 
 from jobs import db
+from jobs.lifecycle import NOT_APPROVED
 from jobs.model import Blame, State, Trust
 from jobs.negative_tables import NegativeRow
-from jobs.store import negatives, noted, retests
+from jobs.store import approvals, negatives, noted, retests
 from jobs.tables import EngineRow, JobRow, RigRow, StackRow, WorkerRow
 
 NOON = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
@@ -141,7 +142,6 @@ def test_what_moved_back_before_its_turn_is_not_tried(bench) -> None:
     ("forbids", "allows"),
     [
         ({"retired": True}, {"retired": False}),
-        ({"trust": Trust.APPROVE}, {"trust": Trust.AUTO}),
         ({"trust": Trust.NEVER}, {"trust": Trust.AUTO}),
     ],
 )
@@ -157,6 +157,64 @@ def test_what_was_refused_is_tried_once_it_may_be(bench, forbids, allows) -> Non
     (job,) = [job for job in bench.look() if job.kind == "bench"]
     assert job.reason == "the driver went from 570.1 to 580.2"
     assert bench.look() == []
+
+
+def approve(bench, digit, **more):
+    with db.writing(bench.database) as session:
+        approvals.approve(session, f"buun@{digit * 40}", by="ann", now=bench.now, **more)
+
+
+@pytest.fixture
+def approving(bench):
+    """An engine whose every commit needs a word, and the first commit failed with one."""
+    bench.change(EngineRow, "buun", trust=Trust.APPROVE)
+    approve(bench, "1")
+    fail(bench)
+    return bench
+
+
+def test_an_approved_commit_is_tried_again_while_its_word_holds(approving) -> None:
+    """Something beside the engine moved; nobody has to be asked twice."""
+    approving.change(RigRow, RIG, facts={"driver": "580.2"})
+    assert [job.state for job in approving.look()] == [State.QUEUED]
+
+
+def test_a_newer_commit_without_a_word_does_not_keep_an_approved_one_from_it(approving) -> None:
+    """It waits for its own; the driver is answered at the commit that may run."""
+    approving.later(hours=1)
+    [build, bench] = approving.push("2")
+    assert (build.blocked_by, bench.blocked_by) == (NOT_APPROVED, f"job:{build.id}")
+    approving.change(RigRow, RIG, facts={"driver": "580.2"})
+    approving.later(hours=1)
+    [job] = approving.look()
+    assert (job.state, job.payload["revision_id"]) == (
+        State.QUEUED,
+        bench.payload["revision_id"] - 1,
+    )
+
+
+def test_a_retest_waits_and_says_for_whose_word(approving) -> None:
+    """Of a build that is there, as a reason; it goes on once the word is given."""
+    approving.change(RigRow, RIG, facts={"driver": "580.2"})
+    approving.later(days=15)
+    assert approving.look() == []
+    says = refusals(approving)[-1]
+    assert "buun at 111111111111 waits for a person's approval: that of ann ended" in says
+    assert f"forkscout approve buun@{'1' * 40}" in says
+    approve(approving, "1")
+    approving.later(minutes=5)
+    assert [job.kind for job in approving.look()] == ["bench"]
+
+
+def test_a_push_that_nobody_approved_waits_as_a_build(approving) -> None:
+    """It stands in the list of what waits, with its bench behind it, and goes on with the word."""
+    approving.later(hours=1)
+    [build, bench] = approving.push("2")
+    assert (build.state, build.blocked_by) == (State.BLOCKED, NOT_APPROVED)
+    approve(approving, "2")
+    assert approving.job(build.id).state == State.QUEUED
+    approving.work_off(50.0, 50.1, 50.2)
+    assert approving.job(bench.id).state == State.SUCCEEDED
 
 
 def test_a_retest_behind_a_build_that_ended_badly_holds_nothing(bench) -> None:

@@ -11,6 +11,7 @@ from support.rows import Rows
 from jobs import db, submit
 from jobs.config import Settings
 from jobs.errors import ScoutError, UsageError
+from jobs.lifecycle import NOT_APPROVED
 from jobs.model import Kind, Lane, State, Trust
 from jobs.own_scenarios import asked_by
 from jobs.scenarios import SCENARIOS
@@ -207,6 +208,34 @@ def test_the_head_of_a_pull_request_is_benched_by_its_number(desk, hub):
     with db.reading(desk.database) as session:
         row = session.get(RevisionRow, done.last.payload["revision_id"])
     assert (row.commit, row.label) == (head, "pull/3")
+
+
+@pytest.mark.needs("git")
+def test_what_only_a_pull_request_has_waits_for_a_person(desk, hub):
+    """It is anybody's code, whatever the engine's trust and by whatever name it is asked for."""
+    stranger = hub.repositories["owner/fork"]
+    first = stranger.commit({"new": "1"})
+    head = stranger.commit({"new": "2"})
+    stranger.push("HEAD:refs/pull/3/head")
+
+    def ask(ref):
+        [job] = submit.submit_build(desk, engine_name="fork", ref=ref, target="cpu").jobs
+        return job.state, job.blocked_by
+
+    assert ask("pull/3") == (State.BLOCKED, NOT_APPROVED)
+    assert ask(head) == (State.BLOCKED, NOT_APPROVED)
+    assert ask(first) == (State.BLOCKED, NOT_APPROVED)
+    assert ask("main") == (State.QUEUED, None)
+
+
+@pytest.mark.needs("git")
+def test_a_pull_request_that_was_merged_is_the_branch(desk, hub):
+    """The branch has the commit by then: its maintainers took it in."""
+    stranger = hub.repositories["owner/fork"]
+    stranger.commit({"new": "1"})
+    stranger.push("HEAD:refs/pull/3/head", "HEAD:refs/heads/main")
+    [job] = submit.submit_build(desk, engine_name="fork", ref="pull/3", target="cpu").jobs
+    assert job.state == State.QUEUED
 
 
 def test_what_is_built_is_not_built_again_until_its_artifact_is_lost(desk):

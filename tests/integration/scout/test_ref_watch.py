@@ -310,8 +310,8 @@ def test_a_pull_request_is_an_engine_of_its_own(chain: Chain, scout: Scout) -> N
     assert [(each.kind, each.title) for each in new] == [
         ("fork_pushed", f"mtp: pull/7 pushed to {head[:9]}, 1 new patch")
     ]
-    assert [job.title for job in plan(scout) if "build" in job.kind] == [
-        f"build mtp pull/7@{head[:9]} for cpu"
+    assert [(job.title, job.blocked_by) for job in plan(scout) if "build" in job.kind] == [
+        (f"build mtp pull/7@{head[:9]} for cpu", "not_approved")
     ]
     with reading(scout.database) as session:
         kin = kindred(session)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 import pytest
 from support import tiny_engine
 from support.workshop import workshop
 
-from jobs import db
+from jobs import clock, db
 from jobs.build_tables import BuildFlagsRow
 from jobs.dialect.options import from_stored
-from jobs.model import State
-from jobs.store import results
+from jobs.model import State, Trust
+from jobs.store import approvals, results
 from workers import artifacts
+from workers.compiler_cache import layer_key
 
 pytestmark = pytest.mark.needs("bwrap", "cmake", "g++", "git")
 
@@ -104,6 +108,32 @@ def test_a_push_that_touches_nothing_that_is_built_is_not_built(shop):
     assert second.provenance["commit"] != first.provenance["commit"]
     with db.reading(shop.database) as session:
         assert session.get_one(BuildFlagsRow, second.id).options
+
+
+@pytest.mark.needs("ccache")
+def test_a_pull_request_shares_nothing_with_the_branches(shop):
+    """Neither its compiler's cache nor its artifacts are read by what needs no person's word."""
+    settings = shop.station.settings.model_copy(update={"compiler_cache_base": "tiny"})
+    shop.station = replace(shop.station, settings=settings)
+    cache = settings.compiler_cache
+
+    def written():
+        """Which trust has a layer, and whether anything lies in the base of all."""
+        key = partial(layer_key, "tiny", "owner/tiny", cage="bubblewrap")
+        found = {trust for trust in Trust if (cache / "layers" / key(trust)).exists()}
+        return found, any((cache / "base").rglob("*"))
+
+    shop.repository.commit({"README.md": "from a stranger"})
+    shop.repository.push("HEAD:refs/pull/5/head")
+    job = shop.ask("pull/5").jobs[0]
+    with db.writing(shop.database) as session:
+        sha = shop.repository.git("rev-parse", "HEAD").strip()
+        approvals.approve(session, f"tiny@{sha}", by="ann", now=clock.now())
+    shop.work()
+    assert shop.job(job.id).state == State.SUCCEEDED, shop.job(job.id).message
+    assert written() == ({Trust.APPROVE}, False)
+    assert shop.make("main").message.startswith("artifact")
+    assert written() == ({Trust.APPROVE, Trust.AUTO}, True)
 
 
 def test_a_push_that_touches_the_source_is_built(shop):

@@ -42,6 +42,33 @@ LINES = [
     ),
     ("build_oom", "compile", INFRASTRUCTURE, "compile was ended by SIGKILL"),
     (
+        "build_oom",
+        "image",
+        INFRASTRUCTURE,
+        "The command '/bin/sh -c cmake --build b' returned a non-zero code: 137",
+    ),
+    ("image_error", "image", ENGINE, "The command '/bin/sh -c make' returned a non-zero code: 2"),
+    ("base_incomplete", "image", CONFIGURATION, "E: Unable to locate package libcurl4-openssl-dev"),
+    ("image_missing", "base", CONFIGURATION, "Error response from daemon: manifest unknown"),
+    (
+        "image_missing",
+        "copy",
+        CONFIGURATION,
+        "Error response from daemon: Could not find the file /app in container x",
+    ),
+    (
+        "fetch_failed",
+        "base",
+        INFRASTRUCTURE,
+        'Get "https://images.example.org/v2/": dial tcp: lookup images.example.org: no such host',
+    ),
+    (
+        "engine_unreachable",
+        "container",
+        INFRASTRUCTURE,
+        "Cannot connect to the Docker daemon at unix:///run/docker.sock. Is it running?",
+    ),
+    (
         "submodule_missing",
         "configure",
         CONFIGURATION,

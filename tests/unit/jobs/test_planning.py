@@ -9,7 +9,7 @@ from support.worlds import drafter, engine, file, pushed, revision, stack, told_
 
 from jobs.estimates import Past
 from jobs.fit.setup import Card
-from jobs.model import Kind, Lane, Trust
+from jobs.model import BuildTarget, Kind, Lane, Trust
 from jobs.planning.drafts import Why
 from jobs.planning.plan import Plan, asked, plan
 from jobs.planning.rules import Do, Rule
@@ -224,6 +224,16 @@ def test_a_push_that_may_change_what_is_built_is_built(event):
     """One file of the source is enough, and so is doubt."""
     tried = asked_before(replace(event, kind="fork_pushed"))
     assert Kind.BENCH in kinds(plan(event, world(tried=tried)))
+
+
+def test_no_push_is_idle_where_a_dockerfile_is_built():
+    """It may copy any file of the repository."""
+    digest = f"base@sha256:{'a' * 64}"
+    targets = (BuildTarget("big", "docker", "120", pins=(("dev_image", digest),)),)
+    known = world(engines=(engine(targets=targets),))
+    [baseline] = plan(replace(idle_push(), facts={}), known).baselines
+    tried = replace(known, tried=frozenset({baseline.requests[-1].identity}))
+    assert Kind.BENCH in kinds(plan(idle_push(), tried))
 
 
 def test_an_idle_push_whose_parent_nobody_asked_about_is_measured():

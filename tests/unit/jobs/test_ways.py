@@ -8,7 +8,9 @@ from jobs import planner
 from jobs.engines import llama_cpp
 from jobs.engines.base import BuildPlaces
 from jobs.errors import JobFailure
-from jobs.model import BuildTarget, Revision
+from jobs.model import BuildTarget, Revision, Step
+from workers.image_build import bounded
+from workers.sandbox import Limits
 
 REVISION = Revision("beellama", "llama.cpp", "633cd34fb6df" + "0" * 28, "v0.1.2", "owner/name")
 PLACES = BuildPlaces("/build/source", "/build/work", "/build/output")
@@ -21,30 +23,41 @@ def steps(via: str, **more: object) -> list[tuple[str, str]]:
 
 
 def test_the_forks_dockerfile_is_built_with_these_words():
-    """The whole command: its server's stage, every ARG said, no network, nothing pulled."""
-    pins = (
-        ("cuda_version", "12.8.1"),
-        ("dev_image", f"base-dev@sha256:{'b' * 64}"),
-        ("run_image", f"base-run@sha256:{'c' * 64}"),
-    )
+    """All of it: bases by digest, the server's stage, every ARG said, no network for its lines."""
+    dev, run = f"base-dev@sha256:{'b' * 64}", f"base-run@sha256:{'c' * 64}"
+    pins = (("cuda_version", "12.8.1"), ("dev_image", dev), ("run_image", run))
     assert steps("docker", cuda_arch="120", pins=pins) == [
+        ("base", f"docker pull --quiet -- {dev}"),
+        ("base", f"docker pull --quiet -- {run}"),
         (
             "image",
-            "docker buildx build --progress plain"
-            " --file /build/source/.devops/cuda.Dockerfile --target server"
-            " --network none --pull=false --no-cache --provenance=false"
+            "docker build --network none --pull=false --no-cache --force-rm --rm"
+            " --tag forkscout-build --file /build/source/.devops/cuda.Dockerfile --target server"
             " --build-arg CUDA_VERSION=12.8.1 --build-arg CUDA_DOCKER_ARCH=120"
-            f" --build-arg BASE_CUDA_DEV_CONTAINER=base-dev@sha256:{'b' * 64}"
-            f" --build-arg BASE_CUDA_RUN_CONTAINER=base-run@sha256:{'c' * 64}"
-            f" --metadata-file {PLACES.work}/image.json"
-            f" --output type=local,dest={PLACES.work}/image /build/source",
+            f" --build-arg BASE_CUDA_DEV_CONTAINER={dev} --build-arg BASE_CUDA_RUN_CONTAINER={run}"
+            " -- /build/source",
         ),
         (
+            "container",
+            "docker create --name forkscout-build --network none --pull never forkscout-build -",
+        ),
+        ("copy", "docker cp forkscout-build:/app /build/work/image"),
+        (
             "install",
-            f"find {PLACES.work}/image/app -maxdepth 1 ( -name llama-server -o -name lib*.so* )"
+            "find /build/work/image -maxdepth 1 ( -name llama-server -o -name lib*.so* )"
             " -exec cp -a -t /build/output -- {} +",
         ),
     ]
+
+
+def test_a_worker_adds_the_bounds_of_each_line():
+    """So that one line cannot take the machine; the rest of the command stays as it is."""
+    step = Step("image", ("docker", "build", "--network", "none", "--", "/source"))
+    limits = Limits(memory_bytes=1 << 30, processes=100, file_bytes=1 << 20, open_files=64)
+    assert " ".join(bounded(step, limits).argv) == (
+        "docker build --ulimit fsize=1048576 --ulimit nofile=64 --ulimit nproc=100 --ulimit core=0"
+        " --memory=1073741824 --memory-swap=1073741824 --network none -- /source"
+    )
 
 
 def test_what_a_dockerfile_is_not_told_it_is_told_the_default():
@@ -54,19 +67,30 @@ def test_what_a_dockerfile_is_not_told_it_is_told_the_default():
     assert "BASE_CUDA" not in words
 
 
+def test_another_dockerfile_and_stage_may_be_named():
+    """A fork keeps it where it likes."""
+    words = steps("docker", pins=(("dockerfile", "docker/Dockerfile"), ("stage", "light")))[0][1]
+    assert "--file /build/source/docker/Dockerfile --target light" in words
+
+
 def test_an_image_is_taken_apart_and_never_run():
     """It is known by its digest; a container is made of it, copied from and removed."""
-    found = dict(steps("docker", pins=(("image", IMAGE),)))
-    assert list(found) == ["pull", "container", "copy", "install"]
-    assert found["pull"] == f"docker pull --quiet {IMAGE}"
-    assert "--network none --pull never" in found["container"]
+    found = dict(steps("docker", pins=(("image", IMAGE), ("tag", "v0.1.2"))))
+    assert list(found) == ["base", "container", "copy", "install"]
+    assert found["base"] == f"docker pull --quiet -- {IMAGE}"
+    assert found["container"].endswith(f"--network none --pull never {IMAGE} -")
     assert not any(" run " in words or " start " in words for words in found.values())
 
 
 @pytest.mark.parametrize(
     ("via", "more"),
     [
-        ("docker", {"pins": (("image", "owner/engine:latest"),)}),
+        ("docker", {"pins": (("image", "owner/engine:latest"), ("tag", "v1"))}),
+        ("docker", {"pins": (("image", IMAGE),)}),
+        ("docker", {"pins": (("dockerfile", "../Dockerfile"),)}),
+        ("docker", {"pins": (("dockerfile", "/etc/Dockerfile"),)}),
+        ("docker", {"pins": (("dockerfile", "--file"),)}),
+        ("docker", {"pins": (("stage", "--privileged"),)}),
         ("docker", {"pins": (("image", f"--privileged@sha256:{'a' * 64}"),)}),
         ("docker", {"pins": (("dev_image", f"a b@sha256:{'a' * 64}"),)}),
         ("docker", {"pins": (("cuda_version", "12.8.1 --privileged"),)}),

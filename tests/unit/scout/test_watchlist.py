@@ -55,7 +55,7 @@ def test_a_release_file_is_named_by_tag_and_digest() -> None:
     ("build", "says"),
     [
         ('via = "asset"\ntag = "v1"\n', "does not name its file"),
-        (ASSET.replace('via = "asset"', 'via = "cmake"'), "takes no release file"),
+        (ASSET.replace('via = "asset"', 'via = "cmake"'), "takes no asset"),
         (ASSET.replace("engine-v1", "../engine"), "is not a file or tag"),
         (ASSET.replace('"v1"', '"--upload-pack=x"'), "is not a file or tag"),
         (ASSET.replace("b" * 64, "b" * 63), "sha256"),
@@ -63,6 +63,49 @@ def test_a_release_file_is_named_by_tag_and_digest() -> None:
 )
 def test_a_release_file_that_cannot_be_meant_is_refused(build: str, says: str) -> None:
     """Incomplete, beside another way, or with a name that climbs."""
+    error = refused(GOOD.replace('via = "cmake"\n', build))
+    assert says in f"{error.message} {error.advice}"
+
+
+DOCKER = f"""via = "docker"
+dev_image = "images.example.org/cuda-dev@sha256:{"c" * 64}"
+run_image = "images.example.org/cuda-run@sha256:{"d" * 64}"
+cuda_version = "12.8.1"
+"""
+IMAGE = f"""via = "docker"
+image = "images.example.org/engine@sha256:{"e" * 64}"
+tag = "v1"
+"""
+
+
+@pytest.mark.parametrize(
+    "build", [DOCKER, f'{DOCKER}dockerfile = "docker/x"\nstage = "a"\n', IMAGE]
+)
+def test_a_dockerfile_is_named_with_its_bases_and_an_image_with_its_tag(build: str) -> None:
+    """Each by its digest; both are built."""
+    watch = parse(GOOD.replace('via = "cmake"\n', build), "list.toml")
+    assert watch.engines[1].builds[0].via == "docker"
+    assert watch.not_yet() == []
+
+
+@pytest.mark.parametrize(
+    ("build", "says"),
+    [
+        ('via = "docker"\n', "does not name what it starts from"),
+        (DOCKER.replace("@sha256:", ":"), "is not an image by its digest"),
+        (DOCKER.replace("12.8.1", "12.8.1 --x"), "is not a version of CUDA"),
+        (f'{DOCKER}dockerfile = "../x"\n', "is not a path inside"),
+        (f'{DOCKER}stage = "--x"\n', "is not a stage"),
+        (f'{DOCKER}options = ["-DX=1"]\n', "takes no options"),
+        (f'{DOCKER}tag = "v1"\n', "only with an image"),
+        (DOCKER.replace('"docker"', '"cmake"'), "takes no cuda_version"),
+        (IMAGE.replace('tag = "v1"\n', ""), "names an image of no release"),
+        (f'{IMAGE}stage = "server"\n', "names an image and stage"),
+        (f'{IMAGE}asset = "x.tar.gz"\n', "takes no asset"),
+    ],
+)
+def test_an_image_that_cannot_be_meant_is_refused(build: str, says: str) -> None:
+    """What moves, what climbs, what is an option of docker, and what belongs to another way."""
     error = refused(GOOD.replace('via = "cmake"\n', build))
     assert says in f"{error.message} {error.advice}"
 
