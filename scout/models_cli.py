@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
+from pathlib import PurePosixPath
 from typing import Annotated, Any
 
 import typer
@@ -15,6 +16,7 @@ from jobs.config import Settings
 from jobs.db import open_database, reading
 from jobs.errors import UsageError, did_you_mean
 from jobs.fit.amounts import in_words
+from jobs.gguf.file_names import shard_of
 from jobs.sightings import HubFileRow, HubRepositoryRow
 from jobs.store import hub, hub_models
 from jobs.terminal import printable, sound
@@ -153,11 +155,31 @@ def _as_json(file: HubFileRow, repo: HubRepositoryRow) -> dict[str, Any]:
     }
 
 
+def _sets(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The files of a set as one line with their sizes added, as a person thinks of them."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for line in lines:
+        path = PurePosixPath(line["path"])
+        shard = shard_of(path.name)
+        if shard is None or shard.count == 1:
+            found[line["repo"], line["path"]] = line
+            continue
+        key = line["repo"], str(path.with_name(f"{shard.stem}-of-{shard.count}"))
+        whole = found.setdefault(key, {**line, "size_bytes": 0, "parts": [], "also": []})
+        whole["parts"].append(shard.number)
+        whole["size_bytes"] += line["size_bytes"] or 0
+        whole["read"] = whole["read"] or line["read"]
+        there = len(set(whole["parts"]))
+        files = f"{there} files" if there == shard.count else f"{there} of {shard.count} files"
+        whole["path"] = f"{path.with_name(shard.stem)} ({files})"
+    return list(found.values())
+
+
 def _print(lines: list[dict[str, Any]]) -> None:
     table = Table(box=None)
     for name in ("role", "repository", "file", "quant", "dialect", "size", "since"):
         table.add_column(name, overflow="fold")
-    for line in lines:
+    for line in _sets(lines):
         role = line["role"] if line["read"] else f"{line['role']}?"
         names = [line["path"], *(f"also {each}" for each in line.get("also", ()))]
         size = "" if line["size_bytes"] is None else in_words(line["size_bytes"])

@@ -154,6 +154,20 @@ def test_a_place_that_left_the_list_is_watched_no_more(
     assert "spiritbuun" not in "".join(each.path for each in watched.asked[asked:])
 
 
+def test_a_set_of_files_is_one_row(watched: HuggingFace) -> None:
+    """A person reads one model with its whole size; a program keeps every file."""
+    parts = [f"Q4/Big-Q4_K_M-0000{n}-of-00003.gguf" for n in (1, 2, 3)]
+    for name, there in (("whole", parts), ("half", parts[:2])):
+        files = {path: small(f"llama{n}") for n, path in enumerate(there)}
+        watched.add(f"spiritbuun/{name}", files)
+    run("scout", "run", "--source", "hf")
+    listed = " ".join(run("models", "show", "spiritbuun/whole").stdout.split())
+    assert "(3 files)" in listed
+    assert "00002-of-00003" not in listed
+    assert [each["path"] for each in said("models", "show", "spiritbuun/whole")["files"]] == parts
+    assert "(2 of 3 files)" in " ".join(run("models", "show", "spiritbuun/half").stdout.split())
+
+
 def test_the_schedule_looks_once_per_slot(watched: HuggingFace) -> None:
     """Two ringers, one round; a hint has a slot of its own; nothing happens when it is off."""
     station = open_station(Settings(hf_minutes=10_000.0), "scout")
