@@ -75,8 +75,10 @@ def images() -> Iterator[Registry]:
 
 
 @pytest.fixture
-def base(images: Registry) -> str:
-    return images.offer("base", base_layer())
+def base(images: Registry, tool: EngineTool) -> Iterator[str]:
+    image = images.offer("base", base_layer())
+    yield image
+    tool.says("rmi", image)
 
 
 @pytest.fixture
