@@ -24,11 +24,20 @@ from jobs.store import (
     led,
     overview,
     reasons,
+    rig_boots,
     shown_negatives,
     workshop,
 )
 from jobs.store.shown_budgets import shown_budgets
-from web import build_pages, fit_site, fork_pages, negative_pages, pages, worker_pages
+from web import (
+    build_pages,
+    fit_site,
+    fork_pages,
+    negative_pages,
+    pages,
+    rig_pages,
+    worker_pages,
+)
 from web.fit_wish import Asked
 from web.logs import tail
 from web.ranking import Board, TellsApart, boards, boots_apart
@@ -38,6 +47,7 @@ _RESULT = re.compile(r"results/([1-9][0-9]{0,8})\.html", re.ASCII)
 _FORK = re.compile(r"forks/([1-9][0-9]{0,8})\.html", re.ASCII)
 _EVENT = re.compile(r"events/([1-9][0-9]{0,8})\.html", re.ASCII)
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_RIG = re.compile(r"rigs/([1-9][0-9]{0,8})\.html", re.ASCII)
 _BUILD = re.compile(r"builds/([1-9][0-9]{0,8})\.html", re.ASCII)
 _JOB = re.compile(r"jobs/([1-9][0-9]{0,8})\.html", re.ASCII)
 
@@ -99,6 +109,9 @@ class Site:
                 return None
             stands = shown_negatives.of_repository(session, fork.fork.id, now)
             return fork_pages.fork(fork, now=now, negatives=stands)
+        if wanted := _RIG.fullmatch(path):
+            rig = rig_boots.measured(session, int(wanted[1]))
+            return rig_pages.rig(rig) if rig else None
         if wanted := _EVENT.fullmatch(path):
             event = led.event(session, int(wanted[1]))
             return pages.event(event) if event else None
@@ -125,6 +138,7 @@ class Site:
         yield from pages.FIXED
         yield from (f"results/{number}.html" for number in board.result_ids(session))
         yield from (f"forks/{each.id}.html" for each in chains.watched(session))
+        yield from (f"rigs/{number}.html" for number in rig_boots.rig_ids(session))
         yield from (f"events/{number}.html" for number in led.event_ids(session))
         yield from (f"builds/{number}.html" for number in builds.ids(session))
         yield from (f"jobs/{number}.html" for number in overview.job_ids(session))

@@ -58,6 +58,7 @@ class ShownGolden:
 class ShownRig:
     """A rig: how far its numbers can be believed, and why."""
 
+    id: int
     name: str
     device: str
     state: str
@@ -141,6 +142,7 @@ def shown_rigs(session: Session) -> tuple[ShownRig, ...]:
 def _rig(session: Session, row: RigRow, health: RigHealthRow | None, doubtful: int) -> ShownRig:
     golden = rigs.golden_of(session, row.name)
     return ShownRig(
+        id=row.id or 0,
         name=row.name,
         device=row.device,
         state=health.state if health else RigState.UNPROVEN.value,

@@ -21,6 +21,7 @@ def run(speed: float | None, outcome: str = "in_band") -> ShownRun:
 
 
 RIG = ShownRig(
+    id=1,
     name="cpu",
     device="cpu",
     state="trusted",
