@@ -120,7 +120,7 @@ def _one(
         revision_id=cast(int, rows.revision.id),
         build_identity=planner.digest("import", rows.engine.name, told.build.artifact),
         model_file_id=cast(int, rows.model.id),
-        scenario=one.scenario.name,
+        scenario=one.scenario.word,
         rig=rows.rig.name,
         stack=f"{rows.engine.name} on {rows.rig.name}",
         context_tokens=one.asked.context_tokens,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import cast
@@ -23,7 +23,7 @@ from jobs.model import Lane, Trust
 from jobs.planner import JobRequest
 from jobs.planning.chains import BenchWish
 from jobs.planning.pairs import speculation_of
-from jobs.scenarios import Scenario
+from jobs.scenarios import Scenario, all_rungs, rungs
 from jobs.store import catalog, fleet, origins, work, worlds
 from jobs.store.targets import target_for
 from jobs.tables import EngineRow, JobRow, RevisionRow, StackRow
@@ -37,13 +37,14 @@ class Submitted:
     """The jobs a wish led to, in the order they run; `done` counts what needed no job.
 
     `joined` are the numbers of those that were on their way before, `identity` is that of the
-    build that was asked for, where one was.
+    build that was asked for, where one was. `left_out` are sentences on rungs without room.
     """
 
     jobs: tuple[JobRow, ...]
     done: int
     joined: frozenset[int] = frozenset()
     identity: str = ""
+    left_out: tuple[str, ...] = ()
 
     @property
     def last(self) -> JobRow | None:
@@ -69,12 +70,21 @@ def submit_bench(
     target: str | None,
     scenario: Scenario,
     context_tokens: int | None,
+    depths: Sequence[int] = (),
     runs: int | None = None,
     boots: int | None = None,
     drafter: str | None = None,
     projector: str | None = None,
 ) -> Submitted:
-    """Queue fetch, build and bench of one revision; a `UsageError` leaves nothing written."""
+    """Queue fetch, build and bench of one revision; a `UsageError` leaves nothing written.
+
+    A ladder is a bench for each depth: those of `depths`, else each that the context has room for.
+    """
+    if depths and not scenario.depths:
+        raise UsageError(
+            f"scenario {scenario.name} is no ladder and has no depths",
+            advice="leave --depth out, or name --scenario ladder",
+        )
     with reading(desk.database) as session:
         engine = catalog.engine_named(session, engine_name)
         _check_trust(engine)
@@ -96,11 +106,13 @@ def submit_bench(
     if shape is not None:
         intent.setdefault("speculation", speculation_of(shape))
     default_context = int(intent.pop("context", 2048))
+    context = context_tokens or default_context
+    steps = rungs(scenario, context_tokens=context, depths=depths)
     wish = BenchWish(
         rig=rig,
         scenario=scenario,
         stack=stack.name if stack else f"{engine.name}-{rig}",
-        context_tokens=context_tokens or default_context,
+        context_tokens=context,
         runs=runs,
         boots=boots,
         intent=intent,
@@ -109,15 +121,22 @@ def submit_bench(
     )
     with writing(desk.database) as session:
         row = _stored(session, engine, revision)
-        requests = dispatch.bench_requests(
-            engine,
-            row,
-            {role: catalog.model_named(session, name) for role, name in named.items()},
-            wish,
-            lane=Lane.ON_DEMAND,
-            reason=ON_DEMAND,
-        )
-        return _queued(session, requests)
+        files = {role: catalog.model_named(session, name) for role, name in named.items()}
+        requests = {
+            request.identity: request
+            for step in steps
+            for request in dispatch.bench_requests(
+                engine,
+                row,
+                files,
+                replace(wish, scenario=step),
+                lane=Lane.ON_DEMAND,
+                reason=ON_DEMAND,
+            )
+        }
+        done = _queued(session, requests.values())
+    left = [step for step in all_rungs(scenario) if not depths and step not in steps]
+    return replace(done, left_out=tuple(_left_out(step, context) for step in left))
 
 
 def submit_build(desk: Desk, *, engine_name: str, ref: str | None, target: str) -> Submitted:
@@ -214,6 +233,13 @@ def _queued(session: Session, requests: Iterable[JobRequest]) -> Submitted:
     jobs = tuple(job for job in found.values() if job is not None)
     joined = frozenset(job.id or 0 for job in jobs if job.created_at != now)
     return Submitted(jobs=jobs, done=len(found) - len(jobs), joined=joined)
+
+
+def _left_out(rung: Scenario, context_tokens: int) -> str:
+    return (
+        f"{rung.word} is left out: it fills {rung.filled_tokens} tokens and predicts "
+        f"{rung.tokens}, the context has {context_tokens}"
+    )
 
 
 def _files(

@@ -85,7 +85,7 @@ def chain(
         revision_id=revision_id,
         build_identity=build.payload["build_identity"],
         model_file_id=files.target.id,
-        scenario=wish.scenario.name,
+        scenario=wish.scenario.word,
         own_scenario=table_of(wish.scenario),
         rig=wish.rig,
         stack=wish.stack,

@@ -9,6 +9,7 @@ from statistics import median
 from typing import Any
 
 from jobs.model import Measurement, Validity, Verdict
+from jobs.scenarios import AT, depth_of
 from jobs.store.source_health import Outlook
 
 
@@ -20,6 +21,17 @@ class Group:
     rig: str
     context_tokens: int
     scenario: str
+
+    @property
+    def filled_tokens(self) -> int:
+        """How deep the context is really filled; 0 where that is not fixed."""
+        return depth_of(self.scenario)
+
+    @property
+    def order(self) -> tuple[Any, ...]:
+        """By name, and the rungs of a ladder by depth."""
+        name = self.scenario.partition(AT)[0]
+        return (self.model_class, self.rig, self.context_tokens, name, self.filled_tokens)
 
 
 @dataclass(frozen=True)
