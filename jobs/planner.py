@@ -157,6 +157,7 @@ def bench_identity(payload: BenchPayload, *, weights_sha256: str, scenario: Scen
         payload.runs,
         payload.boots,
         *_beside(payload),
+        *([{"against": payload.against.build_identity}] if payload.against else []),
     )
 
 

@@ -45,6 +45,9 @@ def submit_bench(
     scenario: str = typer.Option(DEFAULT_SCENARIO, help="what is asked of the server"),
     context: int | None = typer.Option(None, min=256, help="allocated context in tokens"),
     depth: list[int] | None = DEPTH_OPTION,
+    against: str | None = typer.Option(
+        None, help="revision, or result:NUMBER, that is booted in turns with it: A, B, A, B"
+    ),
     runs: int | None = typer.Option(None, min=1, max=1000, help="measured requests a boot"),
     boots: int | None = typer.Option(None, min=1, max=100, help="starts of the server"),
     as_json: bool = JSON_OPTION,
@@ -71,6 +74,7 @@ def submit_bench(
             boots=boots,
             drafter=drafter,
             projector=projector,
+            against=against,
         )
     _report(settings, done, as_json)
 

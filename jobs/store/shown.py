@@ -136,7 +136,10 @@ class ShownBuild:
 
 @dataclass(frozen=True)
 class ResultDetail:
-    """Everything that is stored about one result."""
+    """Everything that is stored about one result.
+
+    Of one that was measured in turns `arm` is its side, `beside_id` the result of the other one.
+    """
 
     entry: Entry
     boots: tuple[ShownBoot, ...]
@@ -151,6 +154,8 @@ class ResultDetail:
     asked: Mapping[str, Any]
     command: Mapping[str, Any]
     environment: Mapping[str, Any]
+    arm: str = ""
+    beside_id: int | None = None
 
 
 @dataclass(frozen=True)

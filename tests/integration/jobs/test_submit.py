@@ -194,6 +194,52 @@ def test_a_depth_that_cannot_be_is_refused_and_nothing_written(desk, changes, wo
     assert written(desk.database) == before
 
 
+def test_a_bench_against_another_revision_waits_for_both_builds(desk):
+    """One job with both builds as its needs; alone it is another question."""
+    done = bench(desk, against="1.0")
+    assert [job.kind for job in done.jobs] == [
+        Kind.FETCH_MODEL,
+        Kind.BUILD,
+        Kind.BUILD,
+        Kind.BENCH,
+    ]
+    theirs, ours, last = done.jobs[1:]
+    assert ("1.0" in theirs.title, "2.0" in ours.title) == (True, True)
+    assert "wheels 2.0 against wheels 1.0" in last.title
+    assert last.payload["against"] == {
+        "revision_id": theirs.payload["revision_id"],
+        "build_identity": theirs.payload["build_identity"],
+    }
+    with db.reading(desk.database) as session:
+        waits = {need.id for need in needs.needs_of(session, last.id)}
+    assert waits == {job.id for job in done.jobs[:-1]}
+    assert bench(desk).last.id != last.id
+    assert bench(desk, against="1.0").last.id == last.id
+
+
+def test_a_baseline_may_be_named_by_its_result(desk):
+    """Also one of another engine."""
+    with db.writing(desk.database) as session:
+        rows = Rows(session)
+        engine = rows.engine(name="beside", repo=None, package="beside", family="xllamacpp")
+        revision = rows.revision(engine, label="5.0", commit="3" * 64)
+        number = rows.result(revision).id
+    done = bench(desk, against=f"result:{number}")
+    assert "against beside 5.0" in done.last.title
+
+
+@pytest.mark.parametrize(
+    ("against", "words"),
+    [("2.0", "against itself"), ("result:99", "no result 99"), ("9.9", "no known revision")],
+)
+def test_a_baseline_that_cannot_be_is_refused_and_nothing_written(desk, against, words):
+    """Not a row more."""
+    before = written(desk.database)
+    with pytest.raises(UsageError, match=words):
+        bench(desk, against=against)
+    assert written(desk.database) == before
+
+
 def test_the_same_wish_twice_is_one_job(desk):
     """Nothing is queued that is queued already; another number of runs is another question."""
     first, second = bench(desk), bench(desk)
