@@ -15,6 +15,7 @@ from workers.card_memory import card_memory
 from workers.errands import Errand
 from workers.gpu import closing_card
 from workers.host import machine_facts
+from workers.machine import remember_card
 from workers.plan import ARMS, Place, Plan
 from workers.preparing import Bench, prepare
 from workers.quiet import disturbance, marked, wait_for_quiet
@@ -47,6 +48,7 @@ def measured(errand: Errand, wanted: BenchPayload) -> tuple[Bench, list[Boot], d
     facts = machine_facts()
     place = place_of(errand, prepared, facts)
     with being_read(prepared.weights), closing_card(prepared.card):
+        remember_card(errand.station, place.card)
         boots = _undisturbed(errand, prepared.plan, place)
     return prepared, boots, facts
 
@@ -78,6 +80,7 @@ def bench_in_turns(errand: Errand, wanted: BenchPayload, baseline: BenchPayload)
         closing_card(prepared[0].card),
         closing_card(prepared[1].card),
     ):
+        remember_card(station, sides[0].place.card)
         run_in_turns(errand, sides, most_rounds=PATIENCE * wanted.boots)
     return partial(
         record_sides, held=held, sides=sides, facts=facts, days=station.settings.negative_days

@@ -10,6 +10,7 @@ import psutil
 from jobs.control import Control
 from jobs.dialect import wire
 from jobs.errors import JobFailure
+from jobs.machine_check import RELEASE_SLACK_BYTES
 from jobs.model import Blame, Boot, Validity
 from workers.gpu import SLOWED, Card
 
@@ -22,8 +23,6 @@ CLOCK_BAND = 0.9
 """Share of a boot's fastest clock that its slowest run may have; work alone moves it less."""
 
 RELEASE_POLL_SECONDS = 0.25
-RELEASE_SLACK_BYTES = 512 * 2**20
-"""What a desktop beside us may have taken meanwhile."""
 
 
 def wait_for_quiet(control: Control, *, limit_seconds: float, card: Card | None = None) -> bool:
