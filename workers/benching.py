@@ -6,19 +6,21 @@ from functools import partial
 from typing import Any
 
 from jobs.control import Control
+from jobs.db import reading
 from jobs.model import Boot
 from jobs.payloads import BenchPayload
 from jobs.station import Record, Station
 from jobs.store.leases import Lease
 from workers.bench import run_boot
 from workers.card_memory import card_memory
+from workers.clocks import usual_clock
 from workers.errands import Errand
 from workers.gpu import closing_card
 from workers.host import machine_facts
 from workers.machine import remember_card
 from workers.plan import ARMS, Place, Plan
 from workers.preparing import Bench, prepare
-from workers.quiet import disturbance, marked, wait_for_quiet
+from workers.quiet import disturbance, marked, recover, wait_for_quiet
 from workers.recording import record
 from workers.sandbox import Limits
 from workers.turns import Side, keep_boot, record_sides, run_in_turns
@@ -55,6 +57,10 @@ def measured(errand: Errand, wanted: BenchPayload) -> tuple[Bench, list[Boot], d
 
 def place_of(errand: Errand, prepared: Bench, facts: dict[str, Any]) -> Place:
     """Where a prepared bench boots its server."""
+    least_mhz = None
+    if prepared.card:
+        with reading(errand.station.database) as session:
+            least_mhz = usual_clock(session, prepared.wanted.rig, facts)
     return Place(
         sandbox=prepared.sandbox,
         limits=Limits(memory_bytes=int(facts["memory_gib"] * 2**30 * MEMORY_SPARE)),
@@ -63,6 +69,7 @@ def place_of(errand: Errand, prepared: Bench, facts: dict[str, Any]) -> Place:
         marker=errand.marker,
         card=prepared.card,
         card_memory=prepared.card.held_by if prepared.card else card_memory(),
+        least_mhz=least_mhz,
     )
 
 
@@ -101,6 +108,9 @@ def _undisturbed(errand: Errand, plan: Plan, place: Place) -> list[Boot]:
             control=errand.control,
             keep=partial(keep_boot, errand),
         )
-        boots.append(marked(boot))
-        alone += not disturbance(boot)
+        boots.append(marked(boot, least_mhz=place.least_mhz))
+        if disturbance(boot, least_mhz=place.least_mhz):
+            recover(errand.control, place.card, limit_seconds=limit)
+        else:
+            alone += 1
     return boots

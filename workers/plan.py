@@ -76,7 +76,10 @@ class Plan:
 
 @dataclass(frozen=True)
 class Place:
-    """Where boots happen: the sandbox, its limits, folders of the worker, and its card if any."""
+    """Where boots happen: the sandbox, its limits, folders of the worker, and its card if any.
+
+    `least_mhz` is the low end of the clocks that this card usually has under load.
+    """
 
     sandbox: Sandbox
     limits: Limits
@@ -85,6 +88,7 @@ class Place:
     marker: str
     card: Card | None = None
     card_memory: CardMemory | None = None
+    least_mhz: float | None = None
 
 
 def launcher_of(engine: Engine) -> Mount | None:

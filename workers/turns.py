@@ -25,7 +25,7 @@ from workers.bench import run_boot
 from workers.errands import Errand
 from workers.plan import Place
 from workers.preparing import Bench
-from workers.quiet import disturbance, marked, wait_for_quiet
+from workers.quiet import disturbance, marked, recover, wait_for_quiet
 from workers.recording import record
 
 ITS_OWN = (Blame.ENGINE, Blame.CONFIGURATION)
@@ -77,8 +77,12 @@ def _one(errand: Errand, side: Side, number: int) -> bool:
             raise
         side.failure = failure
         return True
-    side.boots.append(marked(boot))
-    return not disturbance(boot)
+    least = side.place.least_mhz
+    side.boots.append(marked(boot, least_mhz=least))
+    if not disturbance(boot, least_mhz=least):
+        return True
+    recover(errand.control, side.place.card, limit_seconds=limit)
+    return False
 
 
 def keep_boot(errand: Errand, boot: Boot, *, arm: str = "") -> None:

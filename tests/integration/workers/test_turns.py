@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from sqlmodel import select
+from support.offline_stub import SpokenCard
 from support.two_builds import TwoBuilds
 
 from jobs import db
 from jobs.arm_tables import ArmRow
 from jobs.errors import JobFailure, Stopped
 from jobs.failure_tables import FailureRow
-from jobs.model import Blame
+from jobs.model import Blame, Validity
 from jobs.negative_tables import NegativeRow
 from jobs.store import board, reasons
 from jobs.tables import BootRow, EngineRow, JobRow, ResultRow, VerdictRow
@@ -108,3 +110,14 @@ def test_a_cancel_in_the_middle_keeps_what_was_measured(sqlite, tmp_path):
     kept = [json.loads(line) for line in two.kept.read_text().splitlines()]
     assert (kept[0]["arm"], kept[0]["number"]) == ("A", 1)
     assert rows(sqlite, ResultRow) == []
+
+
+def test_boots_below_the_usual_clock_are_tried_again_and_then_tainted(sqlite, tmp_path):
+    """The card runs at 1980 MHz where this rig has 2340 at least: no round counts."""
+    two = TwoBuilds(sqlite, tmp_path, {}, {})
+    for side in two.sides:
+        side.place = replace(side.place, card=SpokenCard(), least_mhz=2340.0)
+    run_in_turns(two.errand, two.sides, most_rounds=3)
+    assert [len(side.boots) for side in two.sides] == [3, 3]
+    measured = [m for side in two.sides for b in side.boots for m in b.measurements]
+    assert {m.validity for m in measured if not m.warmup} == {Validity.TAINTED}
