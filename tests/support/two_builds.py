@@ -18,6 +18,7 @@ from jobs.control import Control
 from jobs.db import database_now
 from jobs.model import Boot, Flags, Kind, Revision, Validity
 from jobs.payloads import AgainstPayload, BenchPayload
+from jobs.scenarios import Scenario
 from jobs.station import Station
 from jobs.store import leases, work
 from workers.errands import Errand, Subject
@@ -28,12 +29,18 @@ from workers.sandbox import Limits, Mount
 from workers.turns import Side, record_sides, run_in_turns
 from workers.uncaged import Uncaged
 
+BUSY = (Validity.OK, Validity.TAINTED, Validity.INCONSISTENT)
+"""What an honest run may be called on a machine that does other things."""
+
 
 def _at(boot: Boot, speed: float) -> Boot:
     return replace(
         boot,
         measurements=tuple(
-            replace(m, validity=Validity.OK, reason="", decode_tps=speed) for m in boot.measurements
+            replace(m, validity=Validity.OK, reason="", decode_tps=speed)
+            if m.validity in BUSY
+            else m
+            for m in boot.measurements
         ),
     )
 
@@ -45,14 +52,21 @@ class TwoBuilds:
     """One leased job of engine `ours` against engine `theirs`; each side has its behaviour."""
 
     def __init__(
-        self, database: Engine, folder: Path, ours: dict[str, Any], theirs: dict[str, Any]
+        self,
+        database: Engine,
+        folder: Path,
+        ours: dict[str, Any],
+        theirs: dict[str, Any],
+        *,
+        asked: Scenario = ASKED,
+        **plan: Any,
     ) -> None:
         settings = Settings(  # type: ignore[call-arg]
             _env_file=None, home=folder / "home", quiet_seconds=0.0
         )
         settings.prepare()
         (folder / "model.gguf").write_bytes(b"GGUF")
-        self.database, self.folder = database, folder
+        self.database, self.folder, self.asked, self.plan = database, folder, asked, plan
         self.station = Station(settings, database, queue.make_app(settings), "bench.cpu@here")
         self.control = Control()
         self.facts = machine_facts()
@@ -65,7 +79,7 @@ class TwoBuilds:
                 revision_id=parts[0][1].id,
                 build_identity=parts[0][2].identity,
                 model_file_id=self._model.id or 0,
-                scenario=ASKED.name,
+                scenario=asked.name,
                 rig="cpu",
                 stack="a",
                 runs=1,
@@ -99,7 +113,7 @@ class TwoBuilds:
     def run(self, *, speeds: tuple[float, float] = (60.0, 40.0)) -> str:
         """Boot both in turns and store what came of it, as the end of the job does.
 
-        Whatever else this machine does: the runs are called `ok` and given these speeds.
+        Whatever else this machine does: runs that it may have disturbed are `ok` at these speeds.
         """
         run_in_turns(self.errand, self.sides, most_rounds=2)
         for side, speed in zip(self.sides, speeds, strict=True):
@@ -128,7 +142,7 @@ class TwoBuilds:
         family = StubFamily(behaviour)
         plan = Plan(
             engine=family,
-            scenario=ASKED,
+            scenario=self.asked,
             flags=Flags(frozenset()),
             artifact=Mount(SUPPORT, "/run/artifact"),
             model=Mount(self.folder / "model.gguf", "/run/model.gguf"),
@@ -136,12 +150,13 @@ class TwoBuilds:
             threads=1,
             runs=1,
             boots=2,
+            **self.plan,
         )
         value = Revision(engine.name, "stub", revision.commit, revision.label, engine.name)
         bench = Bench(
             wanted=payload,
             subject=Subject(engine, revision, value, family),
-            scenario=ASKED,
+            scenario=self.asked,
             build=build,
             model=self._model,
             others={},

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from sqlmodel import select
 from support.offline_stub import SpokenCard
+from support.stub_bench import scenario
 from support.two_builds import TwoBuilds
 
 from jobs import db
@@ -16,8 +17,10 @@ from jobs.errors import JobFailure, Stopped
 from jobs.failure_tables import FailureRow
 from jobs.model import Blame, Validity
 from jobs.negative_tables import NegativeRow
-from jobs.store import board, reasons
+from jobs.prompts import GRADIENT
+from jobs.store import births, board, reasons
 from jobs.tables import BootRow, EngineRow, JobRow, ResultRow, VerdictRow
+from workers.sandbox import Mount
 from workers.turns import run_in_turns
 
 
@@ -121,3 +124,27 @@ def test_boots_below_the_usual_clock_are_tried_again_and_then_tainted(sqlite, tm
     assert [len(side.boots) for side in two.sides] == [3, 3]
     measured = [m for side in two.sides for b in side.boots for m in b.measurements]
     assert {m.validity for m in measured if not m.warmup} == {Validity.TAINTED}
+
+
+def test_a_job_with_a_projector_proves_that_its_drafter_drafted(sqlite, tmp_path):
+    """One build drafts beside the projector, the other switched it off and says it drafts."""
+    (tmp_path / "mmproj.gguf").write_bytes(b"GGUF")
+    two = TwoBuilds(
+        sqlite,
+        tmp_path,
+        {"text": "red", "speculative": True},
+        {"text": "red", "drafts": [9, 4]},
+        asked=scenario(picture=GRADIENT, names="red", runs=1, boots=2),
+        projector=Mount(tmp_path / "mmproj.gguf", "/run/mmproj.gguf"),
+        drafter=Mount(tmp_path / "model.gguf", "/run/drafter.gguf"),
+        intent={"vision": "on"},
+    )
+    assert "nothing was drafted" in two.run()
+    worth = {row.arm: row.result_id for row in rows(sqlite, ArmRow)}
+    results = {row.id: row for row in rows(sqlite, ResultRow)}
+    assert results[worth["A"]].validity == "spec_inactive"
+    assert results[worth["B"]].validity == "ok"
+    assert [row.failure_class for row in rows(sqlite, NegativeRow)] == []
+    with db.writing(sqlite) as session:
+        born = births.job_ended(session, two.held.job_id, db.database_now(session), days=14.0)
+        assert born.born.failure_class == "spec_inactive"
