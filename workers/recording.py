@@ -76,7 +76,7 @@ def record(
         rigs.learn(
             session,
             rig.name,
-            wanted,
+            wanted.model_copy(update={"against": None}),
             revision=subject.revision.label,
             speeds=[each.speed for each in runs],
             text_sha256=steady_text(bench.scenario, boots),

@@ -18,6 +18,7 @@ from jobs.failure_tables import FailureRow
 from jobs.model import Blame, Validity
 from jobs.negative_tables import NegativeRow
 from jobs.prompts import GRADIENT
+from jobs.rig_tables import GoldenRow
 from jobs.store import births, board, reasons
 from jobs.tables import BootRow, EngineRow, JobRow, ResultRow, VerdictRow
 from workers.sandbox import Mount
@@ -91,6 +92,8 @@ def test_a_baseline_that_fails_blames_its_own_engine(database, tmp_path):
     assert [row.job_id for row in rows(database, FailureRow)] == [failed.id]
     names = engine_names(database)
     assert [names[row.engine_id] for row in rows(database, NegativeRow)] == ["theirs"]
+    [golden] = rows(database, GoldenRow)
+    assert golden.payload["against"] is None
 
 
 def test_a_candidate_that_fails_ends_the_job_and_keeps_both_arms_boots(sqlite, tmp_path):
