@@ -33,7 +33,11 @@ class Past:
 
 def likely_seconds(kind: Kind, payload: Mapping[str, Any], past: Sequence[Past]) -> float | None:
     """The middle of the newest that were most alike; `past` is newest first. None: not known."""
-    same = [each for each in past if each.kind == kind]
+    turns = is_in_turns(payload)
+    same = [each for each in past if each.kind == kind and is_in_turns(each.payload) == turns]
+    if turns and not same:
+        alone = likely_seconds(kind, {**payload, "against": None}, past)
+        return None if alone is None else 2 * alone
     names = LIKE.get(kind, ())
     for count in range(len(names), -1, -1):
         agree = names[:count]
@@ -45,6 +49,11 @@ def likely_seconds(kind: Kind, payload: Mapping[str, Any], past: Sequence[Past])
         if alike:
             return float(median(alike[:MOST_PAST]))
     return None
+
+
+def is_in_turns(payload: Mapping[str, Any]) -> bool:
+    """Whether a bench boots two builds in turns: then it takes as long as both."""
+    return bool(payload.get("against"))
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from jobs.errors import UsageError
 from jobs.imported import MOST_BYTES, Document, Series, read, series
 from jobs.model import Kind, Lane, State, Validity
 from jobs.payloads import BenchPayload
-from jobs.store import births, results, work
-from jobs.store.judging import judged
+from jobs.store import arms, births, results, work
+from jobs.store.judging import judged, judged_again
 from jobs.summing import gravest, summary, usable_runs
 from jobs.tables import BuildRow, EngineRow, JobRow, ModelFileRow, ResultRow, RevisionRow, RigRow
 
@@ -120,7 +120,7 @@ def _one(
         revision_id=cast(int, rows.revision.id),
         build_identity=planner.digest("import", rows.engine.name, told.build.artifact),
         model_file_id=cast(int, rows.model.id),
-        scenario=one.scenario.name,
+        scenario=one.scenario.word,
         rig=rows.rig.name,
         stack=f"{rows.engine.name} on {rows.rig.name}",
         context_tokens=one.asked.context_tokens,
@@ -174,7 +174,17 @@ def _one(
     )
     history = results.cell_history(session, found.cell)
     row = results.record_result(session, cast(int, job.id), found, now)
-    verdict = judged(session, row, rows.revision, runs, standing=stands, history=history, now=now)
+    beside = _in_turns(session, told, payload, row, now)
+    verdict = judged(
+        session,
+        row,
+        rows.revision,
+        runs,
+        standing=stands,
+        history=history,
+        now=now,
+        beside=beside,
+    )
     job.message = verdict.sentence
     session.add(job)
     session.flush()
@@ -182,6 +192,23 @@ def _one(
     return Stored(
         cast(int, row.id), one.scenario.key, payload.context_tokens, verdict.sentence, True
     )
+
+
+def _in_turns(
+    session: Session, told: Document, payload: BenchPayload, row: ResultRow, now: datetime
+) -> ResultRow | None:
+    """The baseline that a candidate was booted in turns with, where its file came before.
+
+    Where this is the baseline and the candidate is there already, that one is judged again.
+    """
+    if told.pairing is None:
+        return None
+    arm = arms.arm_of(told.pairing.id, told.pairing.arm, payload)
+    other = arms.beside(session, arm)
+    arms.add(session, cast(int, row.id), arm)
+    if other is not None and arm.arm == arms.BASELINE:
+        judged_again(session, other, row, now)
+    return other if arm.arm == arms.CANDIDATE else None
 
 
 def _identity(told: Document, rows: _Rows, one: Series) -> str:

@@ -15,6 +15,10 @@ MOST_HELD_BYTES = 1 * 2**30
 """What a desktop may hold on a card; more is another program, or one of ours that stayed."""
 
 
+RELEASE_SLACK_BYTES = 512 * 2**20
+"""What a desktop beside us may have taken while a bench ran."""
+
+
 @dataclass(frozen=True)
 class CardMemory:
     """Memory of one card that somebody holds while we run nothing."""
@@ -29,12 +33,22 @@ class MachineFacts:
     """What was seen just before a lease; None where nobody can say.
 
     `card_fault` is the driver's own sentence, where the rig has a card that does not answer.
+    `held_before` is what the first card held before the last bench, until it was seen free again.
     """
 
     disk_free_bytes: int | None = None
     skew_seconds: float | None = None
     card_fault: str = ""
     cards: tuple[CardMemory, ...] = ()
+    held_before: int | None = None
+
+    @property
+    def left_bytes(self) -> int:
+        """Memory of the first card that the last bench did not give back; 0 for none."""
+        if self.held_before is None or not self.cards:
+            return 0
+        left = self.cards[0].used_bytes - self.held_before
+        return left if left > RELEASE_SLACK_BYTES else 0
 
 
 @dataclass(frozen=True)
@@ -54,6 +68,14 @@ def obstacle(facts: MachineFacts) -> Obstacle | None:
             f"the card does not answer: {facts.card_fault}",
             "load the driver that its library belongs to (after an update: restart the machine, "
             "or the container)",
+        )
+    if facts.left_bytes:
+        return Obstacle(
+            "memory_held",
+            f"{facts.cards[0].name} is not free again: {facts.left_bytes / 2**20:,.0f} MiB more "
+            "are held than before the last bench",
+            "end what holds them (`nvidia-smi` names the processes): benches go on by themselves "
+            "then; or restart this worker, which takes what is held for given",
         )
     for card in facts.cards:
         allowed = max(MOST_HELD_BYTES, MOST_HELD_SHARE * card.total_bytes)

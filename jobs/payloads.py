@@ -38,11 +38,19 @@ def by_dockerfile(build: Mapping[str, Any]) -> bool:
     return build.get("via") == "docker" and "image" not in dict(build.get("pins") or ())
 
 
+class AgainstPayload(_Payload):
+    """The build that a bench is measured in turns with."""
+
+    revision_id: int
+    build_identity: str
+
+
 class BenchPayload(_Payload):
     """Measure one build with one model file in one scenario on one rig.
 
     A drafter and a projector are known by their sha256, as the target is by its row.
     `own_scenario` is the whole of a scenario that a user wrote; empty for a shipped one.
+    With `against` both builds are booted in turns, and this one is the candidate.
     """
 
     revision_id: int
@@ -62,6 +70,14 @@ class BenchPayload(_Payload):
     projector_file_id: int | None = None
     projector_sha256: str = ""
     own_scenario: dict[str, Any] = Field(default_factory=dict)
+    against: AgainstPayload | None = None
+
+    @property
+    def baseline(self) -> BenchPayload | None:
+        """The same question of the build that it is measured against."""
+        if self.against is None:
+            return None
+        return self.model_copy(update={**self.against.model_dump(), "against": None})
 
     @property
     def beside(self) -> dict[str, str]:

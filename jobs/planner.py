@@ -157,6 +157,7 @@ def bench_identity(payload: BenchPayload, *, weights_sha256: str, scenario: Scen
         payload.runs,
         payload.boots,
         *_beside(payload),
+        *([{"against": payload.against.build_identity}] if payload.against else []),
     )
 
 
@@ -205,7 +206,7 @@ def bench_request(
         lane=lane,
         identity=bench_identity(payload, weights_sha256=weights.sha256, scenario=scenario),
         title=f"bench {label} with {weights.name} on {payload.rig} "
-        f"({scenario.name}, {context_words(payload.context_tokens)})",
+        f"({scenario.word}, {context_words(payload.context_tokens)})",
         payload=payload.model_dump(mode="json"),
         reason=reason,
         needs=tuple(request.identity for request in needs),

@@ -20,7 +20,7 @@ from jobs.payloads import BenchPayload, HealthPayload
 from jobs.planner import JobRequest, Weights
 from jobs.planning.chains import BenchWish, Files, chain
 from jobs.rig_tables import GoldenRow, RigHealthRow
-from jobs.scenarios import SCENARIOS
+from jobs.scenarios import rungs, scenario_named
 from jobs.station import Station
 from jobs.store import catalog, fleet, rigs, scenarios, work
 from jobs.store.targets import target_for
@@ -163,7 +163,9 @@ def _wanted(session: Session, golden: GoldenRow) -> BenchPayload:
             f"{engine.name} cannot be built yet, so it is no golden",
             advice="name a stack of another engine as [[golden]]",
         )
-    scenario = (SCENARIOS | scenarios.of_stack(stack))[stack.scenarios[0]]
+    context_tokens = int(stack.intent.get("context", 2048))
+    named = scenario_named(stack.scenarios[0], scenarios.of_stack(stack))
+    scenario = rungs(named, context_tokens=context_tokens)[0] if named.depths else named
     names = {"target": stack.target, "drafter": stack.drafter, "projector": stack.mmproj}
     found = dispatch.bench_requests(
         engine,
@@ -173,7 +175,7 @@ def _wanted(session: Session, golden: GoldenRow) -> BenchPayload:
             rig=golden.rig,
             scenario=scenario,
             stack=stack.name,
-            context_tokens=int(stack.intent.get("context", 2048)),
+            context_tokens=context_tokens,
             runs=rigs.GOLDEN_RUNS,
             boots=rigs.GOLDEN_BOOTS,
             intent={key: value for key, value in stack.intent.items() if key != "context"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
@@ -11,6 +12,10 @@ from jobs import prompts
 from jobs.errors import UsageError, did_you_mean
 
 DIGEST_LENGTH = 12
+DEPTH = re.compile(r"[1-9][0-9]{0,6}", re.ASCII)
+AT = "@"
+"""Stands between a name and a filled depth."""
+
 UNMEASURED = ("name", "runs", "boots", "filled_tokens", "depths", "own")
 """Fields that change no number of a run, or that stand in the key themselves."""
 
@@ -55,6 +60,16 @@ class Scenario:
         depth = f"@{self.filled_tokens}" if self.filled_tokens else ""
         digest = f"-{self.digest[:DIGEST_LENGTH]}" if self.own else ""
         return f"{self.name}.v{self.version}{digest}{depth}"
+
+    @property
+    def word(self) -> str:
+        """What jobs and negatives call it: its name, and with that the depth where it is a rung.
+
+        `rung_of` finds it again by that.
+        """
+        if not self.filled_tokens or (not self.own and self.name in SCENARIOS):
+            return self.name
+        return f"{self.name}{AT}{self.filled_tokens}"
 
     @property
     def context_tokens(self) -> int:
@@ -123,21 +138,33 @@ LADDERS = {
         ),
     )
 }
-"""Measured by the offline bench only: a job of the queue is one series, a ladder is several."""
+"""Each becomes several series; a job of the queue measures one rung."""
 SHIPPED: dict[str, Scenario] = SCENARIOS | LADDERS
 DEFAULT_SCENARIO = "decode-128"
 
 
 def scenario_named(name: str, own: Mapping[str, Scenario] | None = None) -> Scenario:
-    """The scenario or ladder of that name, shipped or own; an unknown one is a mistake."""
+    """The scenario, ladder or rung of that name, shipped or own; an unknown one is a mistake."""
     known = SHIPPED | dict(own or {})
-    try:
-        return known[name]
-    except KeyError:
+    found = rung_of(name, known)
+    if found is None:
         raise UsageError(
             f"unknown scenario {name[:80]!r}",
             advice=did_you_mean(name, known, listed_by="forkscout scenarios"),
-        ) from None
+        )
+    return found
+
+
+def rung_of(word: str, known: Mapping[str, Scenario]) -> Scenario | None:
+    """What a word stands for: a scenario, a ladder, or one rung of it (`ladder@32768`)."""
+    name, at, _ = word.partition(AT)
+    found = known.get(name)
+    if found is None or not at:
+        return found
+    depth = depth_of(word)
+    if found.depths and depth:
+        return _rung(found, depth)
+    return found if depth and found.filled_tokens == depth else None
 
 
 def is_as_shipped(scenario: Scenario) -> bool:
@@ -157,16 +184,40 @@ def rungs(scenario: Scenario, *, context_tokens: int, depths: Sequence[int] = ()
         if scenario.context_tokens > context_tokens:
             raise _no_room(scenario, context_tokens)
         return [scenario]
-    steps = [replace(scenario, filled_tokens=depth, depths=()) for depth in depths]
+    steps = [_rung(scenario, depth) for depth in dict.fromkeys(depths)]
     for step in steps:
         if step.filled_tokens < 1 or step.context_tokens > context_tokens:
             raise _no_room(step, context_tokens)
     if not steps:
-        shipped = [replace(scenario, filled_tokens=d, depths=()) for d in scenario.depths]
-        steps = [step for step in shipped if step.context_tokens <= context_tokens]
+        steps = [step for step in all_rungs(scenario) if step.context_tokens <= context_tokens]
     if not steps:
         raise _no_room(replace(scenario, filled_tokens=min(scenario.depths)), context_tokens)
     return sorted(steps, key=lambda step: step.filled_tokens)
+
+
+def depth_of(key: str) -> int:
+    """The filled depth that a scenario's key states; 0 where it states none."""
+    digits = key.partition(AT)[2]
+    return int(digits) if DEPTH.fullmatch(digits) else 0
+
+
+def all_rungs(scenario: Scenario) -> list[Scenario]:
+    """Each rung of a ladder, the shallowest first; of any other scenario itself."""
+    return [_rung(scenario, depth) for depth in sorted(scenario.depths)] or [scenario]
+
+
+def one_series(scenario: Scenario) -> Scenario:
+    """The scenario, unless it is a whole ladder, which is several series."""
+    if scenario.depths:
+        raise UsageError(
+            f"{scenario.name} is a series for each depth",
+            advice=f"Name one: {scenario.name}{AT}{min(scenario.depths)}",
+        )
+    return scenario
+
+
+def _rung(ladder: Scenario, depth: int) -> Scenario:
+    return replace(ladder, filled_tokens=depth, depths=())
 
 
 def _no_room(scenario: Scenario, context_tokens: int) -> UsageError:

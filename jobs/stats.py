@@ -19,6 +19,12 @@ PRIOR_WEIGHT = 4.0
 
 CONFIDENCE = 0.99
 
+LEAST_USUAL = 5
+"""Of fewer values nobody knows what is usual."""
+
+MAD_TO_SD = 1.4826
+"""A median absolute deviation times this is the standard deviation of normal values."""
+
 
 @dataclass(frozen=True)
 class Spread:
@@ -113,3 +119,17 @@ def _kendall_tail(score: int, n: int) -> float:
     most = n * (n - 1) // 2
     total = sum(counts.values())
     return sum(c for inversions, c in counts.items() if most - 2 * inversions <= score) / total
+
+
+def usual_low(values: Sequence[float], *, least_share: float) -> float | None:
+    """The low end of what is usual; None for fewer than `LEAST_USUAL` values.
+
+    Median minus three robust standard deviations (1.4826 times the median absolute deviation, which
+    outliers do not move), and never nearer to the median than `least_share` of it. (Leys et al.
+    2013, "Detecting outliers", J. Exp. Soc. Psychol. 49: three is their very conservative cut.)
+    """
+    if len(values) < LEAST_USUAL:
+        return None
+    middle = median(values)
+    deviation = MAD_TO_SD * median([abs(value - middle) for value in values])
+    return middle - max(3 * deviation, least_share * middle)

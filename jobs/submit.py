@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import cast
@@ -21,12 +22,12 @@ from jobs.hub_names import read_place
 from jobs.hub_weights import hub_weight
 from jobs.model import Lane, Trust
 from jobs.planner import JobRequest
-from jobs.planning.chains import BenchWish
+from jobs.planning.chains import Against, BenchWish
 from jobs.planning.pairs import speculation_of
-from jobs.scenarios import Scenario
+from jobs.scenarios import Scenario, all_rungs, rungs
 from jobs.store import catalog, fleet, origins, work, worlds
 from jobs.store.targets import target_for
-from jobs.tables import EngineRow, JobRow, RevisionRow, StackRow
+from jobs.tables import EngineRow, JobRow, ResultRow, RevisionRow, StackRow
 
 ON_DEMAND = "asked for by hand"
 _AGAIN = "try again later; if it stays so, look at the network and at FORKSCOUT_HF_ENDPOINT"
@@ -37,13 +38,14 @@ class Submitted:
     """The jobs a wish led to, in the order they run; `done` counts what needed no job.
 
     `joined` are the numbers of those that were on their way before, `identity` is that of the
-    build that was asked for, where one was.
+    build that was asked for, where one was. `left_out` are sentences on rungs without room.
     """
 
     jobs: tuple[JobRow, ...]
     done: int
     joined: frozenset[int] = frozenset()
     identity: str = ""
+    left_out: tuple[str, ...] = ()
 
     @property
     def last(self) -> JobRow | None:
@@ -69,12 +71,23 @@ def submit_bench(
     target: str | None,
     scenario: Scenario,
     context_tokens: int | None,
+    depths: Sequence[int] = (),
     runs: int | None = None,
     boots: int | None = None,
     drafter: str | None = None,
     projector: str | None = None,
+    against: str | None = None,
 ) -> Submitted:
-    """Queue fetch, build and bench of one revision; a `UsageError` leaves nothing written."""
+    """Queue fetch, build and bench of one revision; a `UsageError` leaves nothing written.
+
+    A ladder is a bench for each depth: those of `depths`, else each that the context has room for.
+    `against` names a revision, or a result (`result:17`), that is measured in turns with it.
+    """
+    if depths and not scenario.depths:
+        raise UsageError(
+            f"scenario {scenario.name} is no ladder and has no depths",
+            advice="leave --depth out, or name --scenario ladder",
+        )
     with reading(desk.database) as session:
         engine = catalog.engine_named(session, engine_name)
         _check_trust(engine)
@@ -96,28 +109,45 @@ def submit_bench(
     if shape is not None:
         intent.setdefault("speculation", speculation_of(shape))
     default_context = int(intent.pop("context", 2048))
+    context = context_tokens or default_context
+    steps = rungs(scenario, context_tokens=context, depths=depths)
     wish = BenchWish(
         rig=rig,
         scenario=scenario,
         stack=stack.name if stack else f"{engine.name}-{rig}",
-        context_tokens=context_tokens or default_context,
+        context_tokens=context,
         runs=runs,
         boots=boots,
         intent=intent,
         flags=stack.flags if stack else (),
         env=stack.env if stack else None,
     )
+    other = _baseline(desk, engine, against) if against else None
     with writing(desk.database) as session:
         row = _stored(session, engine, revision)
-        requests = dispatch.bench_requests(
-            engine,
-            row,
-            {role: catalog.model_named(session, name) for role, name in named.items()},
-            wish,
-            lane=Lane.ON_DEMAND,
-            reason=ON_DEMAND,
-        )
-        return _queued(session, requests)
+        if other is not None:
+            wish = replace(wish, against=_against(session, *other, rig=rig))
+            if other[0].id == engine.id and other[1].commit == row.commit:
+                raise UsageError(
+                    f"{engine.name} {row.label} would be measured against itself",
+                    advice="name another revision with --against",
+                )
+        files = {role: catalog.model_named(session, name) for role, name in named.items()}
+        requests = {
+            request.identity: request
+            for step in steps
+            for request in dispatch.bench_requests(
+                engine,
+                row,
+                files,
+                replace(wish, scenario=step),
+                lane=Lane.ON_DEMAND,
+                reason=ON_DEMAND,
+            )
+        }
+        done = _queued(session, requests.values())
+    left = [step for step in all_rungs(scenario) if not depths and step not in steps]
+    return replace(done, left_out=tuple(_left_out(step, context) for step in left))
 
 
 def submit_build(desk: Desk, *, engine_name: str, ref: str | None, target: str) -> Submitted:
@@ -214,6 +244,35 @@ def _queued(session: Session, requests: Iterable[JobRequest]) -> Submitted:
     jobs = tuple(job for job in found.values() if job is not None)
     joined = frozenset(job.id or 0 for job in jobs if job.created_at != now)
     return Submitted(jobs=jobs, done=len(found) - len(jobs), joined=joined)
+
+
+def _baseline(desk: Desk, engine: EngineRow, text: str) -> tuple[EngineRow, RevisionRow]:
+    """The revision of a result, of whatever engine, or one of this engine."""
+    named = re.fullmatch(r"result:([1-9][0-9]{0,8})", text, re.ASCII)
+    if named is None:
+        return engine, resolve(desk, engine, text)
+    with reading(desk.database) as session:
+        found = session.get(ResultRow, int(named[1]))
+        if found is None:
+            raise UsageError(
+                f"there is no result {named[1]}", advice="`forkscout leaderboard` lists them"
+            )
+        theirs = session.get_one(EngineRow, found.engine_id)
+        _check_trust(theirs)
+        return theirs, session.get_one(RevisionRow, found.revision_id)
+
+
+def _against(session: Session, engine: EngineRow, revision: RevisionRow, *, rig: str) -> Against:
+    row = _stored(session, engine, revision)
+    value = dispatch.revision_value(engine, row)
+    return Against(value, cast(int, row.id), target_for(engine, rig))
+
+
+def _left_out(rung: Scenario, context_tokens: int) -> str:
+    return (
+        f"{rung.word} is left out: it fills {rung.filled_tokens} tokens and predicts "
+        f"{rung.tokens}, the context has {context_tokens}"
+    )
 
 
 def _files(

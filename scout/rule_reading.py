@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from jobs.errors import did_you_mean
-from jobs.scenarios import SCENARIOS
+from jobs.scenarios import SHIPPED as SCENARIOS
 from scout.event_kinds import KINDS
 from scout.known import Known
 from scout.problem import Problem

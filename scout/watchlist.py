@@ -46,7 +46,6 @@ WAYS_OF_PIN: dict[str, tuple[str, ...]] = {
 }
 """Which way to a build takes which of its keys."""
 INTENTS = ("speculation", "kv", "context", "batch", "ubatch", "vision")
-LATER_SCENARIOS = ("ladder",)
 
 
 class _Table(BaseModel):
@@ -221,8 +220,6 @@ class WatchList(_Table):
         files = [name for name in (stack.target, stack.drafter, stack.mmproj) if name]
         if missing := [name for name in files if name not in models]:
             return f"weights from the hub need a [[model]] of that name ({missing[0]})"
-        if later := [name for name in stack.scenarios if name in LATER_SCENARIOS]:
-            return f"scenario {later[0]} comes later"
         engine = next((engine for engine in self.engines if engine.name == stack.engine), None)
         if engine is None:
             built = known.built.get(stack.engine)

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from jobs.errors import did_you_mean
 from jobs.own_scenarios import MOST_SCENARIOS, faults
-from jobs.scenarios import SCENARIOS
+from jobs.scenarios import SHIPPED
 from scout.problem import Problem
-from scout.watchlist import LATER_SCENARIOS, StackEntry, WatchList
+from scout.watchlist import StackEntry, WatchList
 
 
 def wrong_scenarios(watch: WatchList) -> Iterator[Problem]:
-    """Every wrong word of each, a name that comes twice, a ladder: a job is one series."""
+    """Every wrong word of each, a name that comes twice."""
     seen: set[str] = set()
     for at, table in enumerate(watch.scenarios[:MOST_SCENARIOS]):
         here = ("scenario", at)
@@ -22,9 +22,6 @@ def wrong_scenarios(watch: WatchList) -> Iterator[Problem]:
         if name in seen:
             yield Problem((*here, "name"), f"a second scenario {name[:80]!r}", "keep one of them")
         seen.add(name)
-        if "depths" in table:
-            says = "a ladder is measured by the offline bench alone"
-            yield Problem((*here, "depths"), says, "give filled_tokens, a scenario for each depth")
     if len(watch.scenarios) > MOST_SCENARIOS:
         says = f"more than {MOST_SCENARIOS} scenarios"
         yield Problem(("scenario", MOST_SCENARIOS), says, "split the list: several add up")
@@ -33,14 +30,14 @@ def wrong_scenarios(watch: WatchList) -> Iterator[Problem]:
 def wrong_asking(watch: WatchList, at: int, stack: StackEntry) -> Iterator[Problem]:
     """Names nobody knows, and pictures for a stack that sees none."""
     own = watch.own_scenarios
-    known = [*SCENARIOS, *LATER_SCENARIOS, *own]
+    known = [*SHIPPED, *own]
     for number, name in enumerate(stack.scenarios):
         place = ("stack", at, "scenarios", number)
         if name not in known:
             says = f"unknown scenario {name[:80]!r}"
             yield Problem(place, says, did_you_mean(name, known, listed_by="forkscout scenarios"))
             continue
-        shipped = SCENARIOS.get(name)
+        shipped = SHIPPED.get(name)
         shows = shipped.picture if shipped else own.get(name, {}).get("picture")
         if shows and stack.mmproj is None:
             says = f"scenario {name} shows a picture and the stack has no mmproj"

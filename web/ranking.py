@@ -93,7 +93,8 @@ def boards(entries: Iterable[Entry], tells_apart: TellsApart) -> tuple[Board, ..
     groups: dict[Group, list[Entry]] = defaultdict(list)
     for entry in entries:
         groups[entry.group].append(entry)
-    return tuple(Board(group, ranks(groups[group], tells_apart)) for group in sorted(groups))
+    ordered = sorted(groups, key=lambda group: group.order)
+    return tuple(Board(group, ranks(groups[group], tells_apart)) for group in ordered)
 
 
 def _counts(entry: Entry) -> bool:

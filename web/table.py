@@ -32,9 +32,10 @@ def leaderboard(
 
 def _table(board: Board, *, now: datetime, clean: Callable[[str], str]) -> Table:
     group = board.group
+    filled = f", {group.filled_tokens} filled" if group.filled_tokens else ""
     title = (
         f"{group.model_class} on {group.rig}, "
-        f"context {group.context_tokens} tokens, {group.scenario}"
+        f"context {group.context_tokens} tokens{filled}, {group.scenario}"
     )
     table = Table(
         title=Text(clean(title)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Engine, text
@@ -17,6 +18,7 @@ from jobs.store.rigs import rig_of
 from jobs.tables import RigRow
 from jobs.worker import served_queue
 from workers import cards
+from workers.gpu import Card
 
 
 def machine_obstacle(station: Station) -> Obstacle | None:
@@ -29,12 +31,43 @@ def look(station: Station, rig: str, nvml: Any | None = None) -> MachineFacts:
     with reading(station.database) as session:
         device = session.exec(select(RigRow.device).where(col(RigRow.name) == rig)).first()
     fault, held = cards.self_test(nvml) if device not in (None, "cpu") else ("", ())
-    return MachineFacts(
+    facts = MachineFacts(
         disk_free_bytes=shutil.disk_usage(station.settings.root).free,
         skew_seconds=clock_skew(station.database),
         card_fault=fault,
         cards=held,
+        held_before=_held_before(station),
     )
+    if held and not facts.left_bytes:
+        forget_card(station)
+    return facts
+
+
+def remember_card(station: Station, card: Card | None) -> None:
+    """Keep what a card holds before a bench: however that ends, the next one waits for it.
+
+    On disk, so that it outlives a worker's pool process that was killed.
+    """
+    held = card.reading(())["device_bytes"] if card else None
+    if held is not None:
+        _note(station).write_text(str(held))
+
+
+def forget_card(station: Station) -> None:
+    """Take what the card holds now for given."""
+    _note(station).unlink(missing_ok=True)
+
+
+def _held_before(station: Station) -> int | None:
+    try:
+        text = _note(station).read_text()
+    except OSError:
+        return None
+    return int(text) if text.isascii() and text.isdigit() else None
+
+
+def _note(station: Station) -> Path:
+    return station.settings.locks / f"card.{station.name.partition('@')[0]}"
 
 
 def clock_skew(database: Engine) -> float | None:

@@ -35,13 +35,12 @@ from workers.offline_record import (
     stored,
     write,
 )
-from workers.plan import Place, Plan, interpreter_mounts, launcher_of
+from workers.plan import ARMS, Place, Plan, interpreter_mounts, launcher_of
 from workers.quiet import marked, wait_for_quiet
 from workers.sandbox import Limits, Mount, Sandbox
 
 ARTIFACT_PLACE, MODEL_PLACE = "/run/artifact", "/weights/target.gguf"
 DRAFTER_PLACE, MMPROJ_PLACE = "/weights/drafter.gguf", "/weights/mmproj.gguf"
-ARMS = ("A", "B")
 
 Say = Callable[[str], None]
 

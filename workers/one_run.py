@@ -16,7 +16,7 @@ from jobs.scenarios import Scenario
 from workers import autopsy
 from workers.answers import Patience, ask
 from workers.gpu import CardWatch
-from workers.plan import Place, Plan
+from workers.plan import ARMS, Place, Plan
 from workers.readiness import Server, check_alive
 
 AGAIN = 1_000_000
@@ -100,12 +100,15 @@ class _Progress:
     def tell(self, tokens: int) -> None:
         plan, at = self._bench.plan, self._at
         count = sum(1 for _ in schedule(plan))
-        boots = max(plan.boots, at.boot)
+        boots, boot = max(plan.boots, at.boot), at.boot - 1
+        if plan.arm:
+            boots, boot = boots * len(ARMS), boot * len(ARMS) + ARMS.index(plan.arm)
         share = min(1.0, tokens / at.scenario.tokens)
-        before = (at.boot - 1) * count + at.position
+        before = boot * count + at.position
         what = f"run {at.run} of {plan.runs}" if at.run else "warm-up"
         depth = f" at {at.asked.filled_tokens} tokens" if at.scenario.filled_tokens else ""
-        words = [f"boot {at.boot} of {boots}, {what}{depth}"]
+        arm = f"{plan.arm}, " if plan.arm else ""
+        words = [f"{arm}boot {at.boot} of {max(plan.boots, at.boot)}, {what}{depth}"]
         words += self._speed(tokens)
         if at.position + share > 0:
             each = (time.monotonic() - self._bench.began_at) / (at.position + share)

@@ -19,6 +19,9 @@ from workers.sandbox import Limits, Mount, Sandbox
 if TYPE_CHECKING:
     from workers.card_memory import CardMemory
 
+ARMS = ("A", "B")
+"""The candidate and its baseline, where two builds are booted in turns."""
+
 MOST_WARM_UPS = 4
 """After so many requests an engine that is not steady never will be; the runs will show it."""
 
@@ -31,6 +34,7 @@ class Plan:
     """Everything that stays the same from boot to boot of one bench.
 
     A boot is warmed up until an answer comes at a steady pace, at most `most_warm_ups` times.
+    `arm` is `A` or `B` where two builds are booted in turns.
     """
 
     engine: Engine
@@ -42,6 +46,7 @@ class Plan:
     threads: int
     runs: int
     boots: int = 1
+    arm: str = ""
     launcher: Mount | None = None
     mounts: tuple[Mount, ...] = ()
     drafter: Mount | None = None
@@ -71,7 +76,10 @@ class Plan:
 
 @dataclass(frozen=True)
 class Place:
-    """Where boots happen: the sandbox, its limits, folders of the worker, and its card if any."""
+    """Where boots happen: the sandbox, its limits, folders of the worker, and its card if any.
+
+    `least_mhz` is the low end of the clocks that this card usually has under load.
+    """
 
     sandbox: Sandbox
     limits: Limits
@@ -80,6 +88,7 @@ class Place:
     marker: str
     card: Card | None = None
     card_memory: CardMemory | None = None
+    least_mhz: float | None = None
 
 
 def launcher_of(engine: Engine) -> Mount | None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import psutil
 
 from jobs.control import Control
 from jobs.dialect import wire
 from jobs.errors import JobFailure
+from jobs.machine_check import RELEASE_SLACK_BYTES
 from jobs.model import Blame, Boot, Validity
+from jobs.stats import median
 from workers.gpu import SLOWED, Card
 
 FOREIGN_SHARE_LIMIT = 0.10
@@ -21,9 +25,10 @@ QUIET_SAMPLE_SECONDS = 1.0
 CLOCK_BAND = 0.9
 """Share of a boot's fastest clock that its slowest run may have; work alone moves it less."""
 
+RECOVER_SECONDS = 20.0
+"""A card that was hot or held down is back at its usual clock in less."""
+
 RELEASE_POLL_SECONDS = 0.25
-RELEASE_SLACK_BYTES = 512 * 2**20
-"""What a desktop beside us may have taken meanwhile."""
 
 
 def wait_for_quiet(control: Control, *, limit_seconds: float, card: Card | None = None) -> bool:
@@ -40,6 +45,14 @@ def wait_for_quiet(control: Control, *, limit_seconds: float, card: Card | None 
             return False
         note = f"{busy:.0%} busy" + (f", {others} on the card" if others else "")
         control.report("wait for a quiet machine", note=note)
+
+
+def recover(control: Control, card: Card | None, *, limit_seconds: float) -> None:
+    """Give a card time to cool before a disturbed boot is tried again."""
+    if card is None:
+        return
+    control.report("wait for a quiet machine", note="the last boot was disturbed")
+    control.wait(min(RECOVER_SECONDS, limit_seconds))
 
 
 def wait_released(
@@ -67,12 +80,34 @@ def wait_released(
         control.wait(RELEASE_POLL_SECONDS)
 
 
-def disturbance(boot: Boot) -> str:
-    """What disturbed a boot, in words; empty where nothing did."""
+def disturbance(boot: Boot, *, least_mhz: float | None = None) -> str:
+    """What disturbed a boot, in words; empty where nothing did.
+
+    `least_mhz` is the low end of the clocks that this rig's card usually has under load.
+    """
     share = boot.environment.get("foreign_cpu_share")
     if share is not None and share > FOREIGN_SHARE_LIMIT:
         return f"other work took {share:.0%} of the processors during boot {boot.number}"
-    return _of_card(boot)
+    return _of_card(boot) or _of_clock(boot, least_mhz)
+
+
+def clock_of(afters: Iterable[Mapping[str, Any]]) -> float | None:
+    """The card's middle clock under load, by what was read after each measured run of a boot."""
+    cards = (wire.mapping(after.get("card")) for after in afters)
+    clocks = (wire.sequence(wire.mapping(card.get("range")).get("sm_mhz")) for card in cards)
+    middles = [wire.number(each[1]) for each in clocks if len(each) == 3]
+    known = [each for each in middles if each]
+    return median(known) if known else None
+
+
+def _of_clock(boot: Boot, least_mhz: float | None) -> str:
+    clock = clock_of(m.after for m in boot.measurements if not m.warmup)
+    if clock is None or least_mhz is None or clock >= least_mhz:
+        return ""
+    return (
+        f"the card ran at {clock:.0f} MHz during boot {boot.number}, "
+        f"{least_mhz:.0f} MHz at least are usual on this rig"
+    )
 
 
 def _of_card(boot: Boot) -> str:
@@ -97,9 +132,9 @@ def _of_card(boot: Boot) -> str:
     return ""
 
 
-def marked(boot: Boot) -> Boot:
+def marked(boot: Boot, *, least_mhz: float | None = None) -> Boot:
     """The boot with its `ok` runs called tainted where something disturbed it."""
-    why = disturbance(boot)
+    why = disturbance(boot, least_mhz=least_mhz)
     if not why:
         return boot
     return replace(

@@ -11,9 +11,9 @@ from sqlmodel import Session
 from jobs import clock, compare, planner
 from jobs.model import Boot, Lane, Validity
 from jobs.scenarios import Scenario
-from jobs.store import fleet, results, rigs, work
+from jobs.store import arms, fleet, results, rigs, work
+from jobs.store.arms import Arm
 from jobs.store.judging import judged
-from jobs.store.leases import Lease
 from jobs.summing import gravest, summary, usable_runs
 from workers.errands import model_file
 from workers.host import environment_of, fingerprint
@@ -22,8 +22,15 @@ from workers.reproduction import command_of
 
 
 def record(
-    session: Session, held: Lease, bench: Bench, boots: Sequence[Boot], facts: dict[str, Any]
+    session: Session,
+    job_id: int,
+    bench: Bench,
+    boots: Sequence[Boot],
+    facts: dict[str, Any],
+    *,
+    arm: Arm | None = None,
 ) -> str:
+    """Store the result of a job with its verdict; that of an arm against the other one."""
     now = clock.now()
     wanted, subject = bench.wanted, bench.subject
     rig = fleet.describe_rig(session, wanted.rig, fingerprint(facts), facts, now)
@@ -69,7 +76,7 @@ def record(
         rigs.learn(
             session,
             rig.name,
-            wanted,
+            wanted.model_copy(update={"against": None}),
             revision=subject.revision.label,
             speeds=[each.speed for each in runs],
             text_sha256=steady_text(bench.scenario, boots),
@@ -77,9 +84,19 @@ def record(
         )
     if bench.header is not None:
         bench.header.put_in(model_file(session, wanted.model_file_id))
-    row = results.record_result(session, held.job_id, found, now)
+    row = results.record_result(session, job_id, found, now)
+    if arm is not None:
+        arms.add(session, cast(int, row.id), arm)
+    is_candidate = arm is not None and arm.arm == arms.CANDIDATE
     verdict = judged(
-        session, row, subject.revision_row, runs, standing=stands, history=history, now=now
+        session,
+        row,
+        subject.revision_row,
+        runs,
+        standing=stands,
+        history=history,
+        now=now,
+        beside=arms.beside(session, arm) if arm is not None and is_candidate else None,
     )
     work.enqueue(
         session,

@@ -38,7 +38,7 @@ def command_of(bench: Bench, boots: Sequence[Boot]) -> dict[str, Any]:
         **{f"{role}_sha256": sha256 for role, sha256 in wanted.beside.items()},
         "forkscout": (
             f"forkscout submit bench --engine {revision.engine} --ref {revision.commit} "
-            f"--target {shlex.quote(bench.model.name)} --scenario {bench.scenario.name} "
+            f"--target {shlex.quote(bench.model.name)} --scenario {bench.scenario.word} "
             f"--rig {wanted.rig} --context {wanted.context_tokens} "
             f"--runs {wanted.runs} --boots {wanted.boots}"
             + "".join(f" --{role} {shlex.quote(row.name)}" for role, row in bench.others.items())

@@ -26,7 +26,7 @@ from workers.fetching import fetch_model
 from workers.golden import run_golden
 from workers.host import environment_of, machine_facts
 from workers.leftovers import end_leftovers_of
-from workers.machine import machine_obstacle
+from workers.machine import forget_card, machine_obstacle
 from workers.weight_bringing import take_stock
 
 HANDLERS = {
@@ -83,6 +83,7 @@ def prove_cage(**_: Any) -> None:
     if leftovers:
         log.warning("processes of an earlier life ended", count=leftovers)
     _sweep_scratch(station.settings, queue_name)
+    forget_card(station)
     take_stock(station.settings, station.database, worker=station.name, queue=queue_name)
     switched_off = station.settings.sandbox == "none"
     cage = cage_here(station.settings.sandbox, station.settings.docker_host)

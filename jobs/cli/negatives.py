@@ -15,6 +15,7 @@ from jobs.db import database_now, open_database, reading, writing
 from jobs.errors import UsageError
 from jobs.negatives import NegativeState, counted_days
 from jobs.payloads import LEAST_CONTEXT, MOST_CONTEXT
+from jobs.scenarios import one_series
 from jobs.screen import screen
 from jobs.store import catalog, handmade, noted, retests, scenarios, shown_negatives
 from jobs.store import negatives as store
@@ -178,7 +179,7 @@ def add(
     database = open_database(settings)
     if scenario:
         with reading(database) as session:
-            scenario = scenarios.named(session, scenario).name
+            scenario = one_series(scenarios.named(session, scenario)).word
     told = Told(
         engine=engine,
         rig=rig or settings.rig,

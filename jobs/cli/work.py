@@ -27,6 +27,9 @@ submit_app = typer.Typer(
 )
 app.add_typer(submit_app, name="submit")
 
+DEPTH_OPTION = typer.Option(
+    None, min=1, help="depth of a ladder in tokens, as often as wanted; empty: its own"
+)
 FOLLOW_SECONDS = 0.3
 MOST_NUMBERS = 12
 
@@ -41,12 +44,17 @@ def submit_bench(
     projector: str | None = typer.Option(None, help="mmproj file loaded beside it"),
     scenario: str = typer.Option(DEFAULT_SCENARIO, help="what is asked of the server"),
     context: int | None = typer.Option(None, min=256, help="allocated context in tokens"),
+    depth: list[int] | None = DEPTH_OPTION,
+    against: str | None = typer.Option(
+        None, help="revision, or result:NUMBER, that is booted in turns with it: A, B, A, B"
+    ),
     runs: int | None = typer.Option(None, min=1, max=1000, help="measured requests a boot"),
     boots: int | None = typer.Option(None, min=1, max=100, help="starts of the server"),
     as_json: bool = JSON_OPTION,
 ) -> None:
     """Build one revision and bench it.
 
+    A ladder is one job for each depth that the context has room for.
     Example: `forkscout submit bench --engine beellama --ref v0.1.2 --rig cpu`
     """
     settings = Settings()
@@ -61,10 +69,12 @@ def submit_bench(
             target=target,
             scenario=asked,
             context_tokens=context,
+            depths=depth or (),
             runs=runs,
             boots=boots,
             drafter=drafter,
             projector=projector,
+            against=against,
         )
     _report(settings, done, as_json)
 
@@ -131,6 +141,8 @@ def _report(
     for job in done.jobs:
         joined = ", joined: it was on its way already" if job.id in done.joined else ""
         typer.echo(f"job {job.id}: {one_line(job.title)} ({job.state}{joined})")
+    for sentence in done.left_out:
+        typer.echo(sentence)
     if not done.jobs:
         typer.echo(nothing)
     say_unserved(unserved)

@@ -6,6 +6,7 @@ from alembic import context
 from sqlmodel import SQLModel
 
 from jobs import (  # noqa: F401  (they fill the metadata)
+    arm_tables,
     build_tables,
     failure_tables,
     line_tables,

@@ -9,9 +9,18 @@ from typing import Any
 from jobs import planner
 from jobs.model import BuildTarget, Lane, Revision
 from jobs.own_scenarios import table_of
-from jobs.payloads import BenchPayload
+from jobs.payloads import AgainstPayload, BenchPayload
 from jobs.planner import JobRequest, Weights
 from jobs.scenarios import Scenario
+
+
+@dataclass(frozen=True)
+class Against:
+    """A revision that another one is measured in turns with, and how it is built."""
+
+    revision: Revision
+    revision_id: int
+    target: BuildTarget
 
 
 @dataclass(frozen=True)
@@ -27,6 +36,7 @@ class BenchWish:
     intent: Mapping[str, Any] | None = None
     flags: Sequence[str] = ()
     env: Mapping[str, str] | None = None
+    against: Against | None = None
 
 
 @dataclass(frozen=True)
@@ -80,12 +90,23 @@ def chain(
         planner.fetch_request(each, lane=lane, reason=reason, rig=wish.rig) for each in files.all
     ]
     build = planner.build_request(revision, revision_id, target, lane=lane, reason=reason)
+    before, label = list(fetches), f"{revision.engine} {revision.label}"
+    against = None
+    if (other := wish.against) is not None:
+        theirs = planner.build_request(
+            other.revision, other.revision_id, other.target, lane=lane, reason=reason
+        )
+        against = AgainstPayload(
+            revision_id=other.revision_id, build_identity=theirs.payload["build_identity"]
+        )
+        before.append(theirs)
+        label = f"{label} against {other.revision.engine} {other.revision.label}"
     drafter, projector = files.drafter, files.projector
     payload = BenchPayload(
         revision_id=revision_id,
         build_identity=build.payload["build_identity"],
         model_file_id=files.target.id,
-        scenario=wish.scenario.name,
+        scenario=wish.scenario.word,
         own_scenario=table_of(wish.scenario),
         rig=wish.rig,
         stack=wish.stack,
@@ -99,15 +120,16 @@ def chain(
         drafter_sha256=drafter.sha256 if drafter else "",
         projector_file_id=projector.id if projector else None,
         projector_sha256=projector.sha256 if projector else "",
+        against=against,
     )
     bench = planner.bench_request(
         payload,
         weights=files.target,
         scenario=wish.scenario,
-        label=f"{revision.engine} {revision.label}",
+        label=label,
         lane=lane,
         reason=reason,
-        needs=(*fetches, build),
+        needs=(*before, build),
     )
     series = planner.series_key(
         engine=revision.engine,
@@ -116,4 +138,4 @@ def chain(
         payload=payload,
         target=target.name,
     )
-    return Chain((*fetches, build, bench), series)
+    return Chain((*before, build, bench), series)

@@ -11,7 +11,7 @@ from jobs.planner import Weights
 from jobs.planning.chains import BenchWish, Chain, Files, chain
 from jobs.planning.rules import Question
 from jobs.planning.world import Event, KnownEngine, KnownFile, KnownRevision, KnownStack, World
-from jobs.scenarios import Scenario
+from jobs.scenarios import Scenario, all_rungs
 
 
 class Why(StrEnum):
@@ -26,6 +26,7 @@ class Why(StrEnum):
     MODEL = "model file"
     PAIRING = "pairing"
     DOES_NOT_FIT = "does not fit"
+    BEYOND = "beyond the context"
     TRIED = "tried already"
     BUILD_FAILED = "build failed"
     NOT_NEEDED = "not needed"
@@ -154,9 +155,14 @@ def of_stack(
         return
     about = published or stack.target
     parent = event.parent if published is None else None
-    for place, name in enumerate(stack.scenarios, start=1):
-        scenario = stack.scenario(name)
-        if scenario is None:
+    for place, name, scenario in _series(stack):
+        what = f"{where} ({scenario.word})"
+        if scenario.context_tokens > stack.context_tokens:
+            detail = (
+                f"it fills {scenario.filled_tokens} tokens and predicts {scenario.tokens}, "
+                f"the context has {stack.context_tokens}"
+            )
+            yield LeftOut(f"beyond:{where}:{scenario.key}", what, Why.BEYOND, detail)
             continue
         lane = Lane.RETEST if event.low_priority or trial else Lane.FRESH
         baseline = None
@@ -173,12 +179,19 @@ def of_stack(
                 model_class=about.model_class,
             ),
             chain=_chain(revision, target, stack, scenario, lane=lane, reason=event.title),
-            what=f"{where} ({name})",
+            what=what,
             source=source,
             place=place,
             trial=trial,
             baseline=baseline,
         )
+
+
+def _series(stack: KnownStack) -> Iterator[tuple[int, str, Scenario]]:
+    """All that is a series of its own, with place and name among the stack's scenarios."""
+    for place, name in enumerate(stack.scenarios, start=1):
+        if (scenario := stack.scenario(name)) is not None:
+            yield from ((place, name, each) for each in all_rungs(scenario))
 
 
 def _chain(

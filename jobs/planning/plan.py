@@ -208,7 +208,7 @@ def _chosen(draft: Draft, rule: Rule, event: Event, world: World, lane: Lane | N
     bench = requests[-1]
     # What is under way is spoken for already: asking again joins it, or takes its place.
     spoken_for = (
-        bench.identity in world.waiting or (rig, stack, question.scenario) in world.given_up
+        bench.identity in world.waiting or (rig, stack, bench.payload["scenario"]) in world.given_up
     )
     seconds = 0.0 if spoken_for else bench.estimate_seconds
     wanted = Wanted(bench.identity, rig, draft.source, value, seconds)

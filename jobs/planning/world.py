@@ -17,7 +17,7 @@ from jobs.known_engines import EngineState
 from jobs.model import BuildTarget, Revision, Trust
 from jobs.planner import Weights
 from jobs.planning.rules import Rule
-from jobs.scenarios import SCENARIOS, Scenario
+from jobs.scenarios import SHIPPED, Scenario, rung_of
 
 Place = tuple[str, str, str]
 """Rig, stack and scenario of a bench."""
@@ -67,8 +67,8 @@ class KnownStack:
     wants_projector: bool = False
 
     def scenario(self, name: str) -> Scenario | None:
-        """One of its own or a shipped one; None for what a job of the queue cannot measure."""
-        return self.own_scenarios.get(name) or SCENARIOS.get(name)
+        """One of its own or a shipped one, or a rung of a ladder; None where there is none."""
+        return rung_of(name, SHIPPED | dict(self.own_scenarios))
 
     @property
     def missing(self) -> str:

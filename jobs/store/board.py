@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, func
 from sqlmodel import Session, col, select
 
 from jobs.model import Measurement, State, Validity, Verdict, VerdictKind
+from jobs.store import arms
 from jobs.store.shown import (
     Entry,
     Group,
@@ -76,6 +77,7 @@ def result(session: Session, result_id: int) -> ResultDetail | None:
     model_file = session.get_one(ModelFileRow, row.model_file_id)
     rig = session.get_one(RigRow, row.rig_id)
     job = session.get_one(JobRow, row.job_id)
+    arm, beside_id = arms.of_result(session, result_id) or ("", None)
     return ResultDetail(
         entry=entries[0],
         boots=_boots(session, result_id),
@@ -101,6 +103,8 @@ def result(session: Session, result_id: int) -> ResultDetail | None:
         asked=job.payload,
         command=row.command,
         environment=row.environment,
+        arm=arm,
+        beside_id=beside_id,
     )
 
 

@@ -18,13 +18,13 @@ from jobs.store.expectations import SILENT, Expectations
 from jobs.store.needs import dependents_of, held_by, needs_of, open_needs
 from jobs.store.shown import ShownJob
 from jobs.store.shown_jobs import expected, shown_jobs
-from jobs.tables import HELD, EventRow, JobNeedRow, JobRow, WorkerRow
+from jobs.tables import HELD, EngineRow, EventRow, JobNeedRow, JobRow, RevisionRow, WorkerRow
 
 DEEPEST = 5
 """How far needs of needs are told."""
 
 MOST_DEPENDENTS = 50
-NAMES_A_JOB = frozenset({"baseline_of", "confirms", "retest_of"})
+NAMES_A_JOB = frozenset({"baseline_of", "confirms", "in_turns_with", "retest_of"})
 """Keys of a cause whose number is a job, beside those that end in `job_id`."""
 
 
@@ -144,6 +144,8 @@ def _origins(session: Session, row: JobRow) -> Sequence[Origin]:
             words = name.removesuffix("job_id").strip("_").replace("_", " ")
             says = f"{words}: {other.title}" if words else other.title
             found.append(Origin("job", says, other.id))
+    if against := row.payload.get("against"):
+        found.append(Origin("against", _in_turns(session, against)))
     if isinstance(joined := cause.get("joined_at"), str):
         says = "asked for by a person too, while it waited"
         found.append(Origin("person", says, None, datetime.fromisoformat(joined)))
@@ -155,6 +157,13 @@ def _origins(session: Session, row: JobRow) -> Sequence[Origin]:
     if not found or row.reason not in {each.says for each in found}:
         found.append(Origin("reason", row.reason or "no reason was recorded"))
     return found
+
+
+def _in_turns(session: Session, against: Mapping[str, Any]) -> str:
+    revision = session.get(RevisionRow, against["revision_id"])
+    engine = session.get(EngineRow, revision.engine_id) if revision else None
+    name = f"{engine.name} {revision.label}" if engine and revision else "a build that is gone"
+    return f"measured in turns, A, B, A, B, with {name}; it waits for both builds"
 
 
 Row = TypeVar("Row", EventRow, JobRow)

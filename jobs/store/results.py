@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, cast
@@ -13,7 +13,7 @@ from jobs.build_tables import BuildFlagsRow
 from jobs.compare import BootRuns
 from jobs.dialect.options import Option, stored
 from jobs.model import SILENT, Boot, Validity, Verdict
-from jobs.tables import BootRow, BuildRow, ResultRow, RevisionRow, SampleRow, VerdictRow
+from jobs.tables import BootRow, BuildRow, ResultRow, RevisionRow, RigRow, SampleRow, VerdictRow
 
 
 @dataclass(frozen=True)
@@ -221,6 +221,34 @@ def cell_history(session: Session, cell: str) -> Sequence[ResultRow]:
         .order_by(col(ResultRow.id))
     )
     return session.exec(query).all()
+
+
+def ok_on_rig(session: Session, rig: str, *, most: int) -> list[tuple[int, Mapping[str, Any]]]:
+    """The newest `ok` results of a rig that nobody doubts, each with its environment."""
+    query = (
+        select(ResultRow)
+        .join(RigRow, col(RigRow.id) == col(ResultRow.rig_id))
+        .where(RigRow.name == rig, ResultRow.validity == Validity.OK.value, ResultRow.doubt == "")
+        .order_by(col(ResultRow.id).desc())
+    )
+    return [(cast(int, row.id), row.environment) for row in session.exec(query.limit(most))]
+
+
+def after_runs(session: Session, result_ids: Collection[int]) -> dict[int, list[Mapping[str, Any]]]:
+    """What machine and card said after each `ok` run of these results, by boot."""
+    query = (
+        select(BootRow.id, SampleRow.after)
+        .join(SampleRow, col(SampleRow.boot_id) == col(BootRow.id))
+        .where(
+            col(BootRow.result_id).in_(result_ids),
+            col(SampleRow.warmup).is_(False),
+            SampleRow.validity == Validity.OK.value,
+        )
+    )
+    found: dict[int, list[Mapping[str, Any]]] = {}
+    for boot_id, after in session.exec(query):
+        found.setdefault(cast(int, boot_id), []).append(after)
+    return found
 
 
 NOWHERE = ("", 0)

@@ -17,7 +17,7 @@ from jobs.negatives import DRAFTER, Move
 from jobs.planner import JobRequest, Weights
 from jobs.planning.chains import BenchWish, Files, chain
 from jobs.planning.pairs import speculation_of
-from jobs.scenarios import DEFAULT_SCENARIO, SCENARIOS, Scenario
+from jobs.scenarios import DEFAULT_SCENARIO, SCENARIOS, SHIPPED, Scenario, rung_of
 from jobs.store import catalog, grounds, histories, noted, scenarios, superseding, work, worlds
 from jobs.store import negatives as store
 from jobs.store.grounds import files_of
@@ -240,8 +240,8 @@ def _requests(
     if drafter is not None:
         files["drafter"] = drafter
         intent["speculation"] = speculation_of(worlds.known_file(drafter).shape)
-    known = SCENARIOS | (scenarios.of_stack(stack) if stack else {})
-    scenario = known.get(row.scenario) or _first_scenario(stack, known)
+    known = SHIPPED | (scenarios.of_stack(stack) if stack else {})
+    scenario = _scenario(row, stack, known)
     found = chain(
         value,
         number,
@@ -275,9 +275,11 @@ def _drafter_of_moves(session: Session, row: NegativeRow) -> ModelFileRow | None
     return catalog.model_with(session, waiting[0].key.partition(":")[2]) if waiting else None
 
 
-def _first_scenario(stack: StackRow | None, known: Mapping[str, Scenario]) -> Scenario:
-    found = [known[name] for name in (stack.scenarios if stack else ()) if name in known]
-    return found[0] if found else SCENARIOS[DEFAULT_SCENARIO]
+def _scenario(row: NegativeRow, stack: StackRow | None, known: Mapping[str, Scenario]) -> Scenario:
+    """The negative's own, else the first of its stack; a job measures no whole ladder."""
+    names = (row.scenario, *(stack.scenarios if stack else ()))
+    found = (rung_of(name, known) for name in names)
+    return next((each for each in found if each and not each.depths), SCENARIOS[DEFAULT_SCENARIO])
 
 
 def _weights(row: ModelFileRow) -> Weights:

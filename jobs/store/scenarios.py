@@ -6,9 +6,9 @@ from contextlib import suppress
 
 from sqlmodel import Session, select
 
-from jobs.errors import UsageError, did_you_mean
+from jobs.errors import UsageError
 from jobs.own_scenarios import asked_by
-from jobs.scenarios import SCENARIOS, Scenario
+from jobs.scenarios import SHIPPED, Scenario, scenario_named
 from jobs.tables import StackRow
 
 
@@ -24,7 +24,7 @@ def of_stack(row: StackRow) -> dict[str, Scenario]:
 
 def known(session: Session) -> dict[str, Scenario]:
     """All by name; of two own ones with one name that of the newest stack."""
-    found = dict(SCENARIOS)
+    found = dict(SHIPPED)
     for row in session.exec(select(StackRow).order_by(StackRow.id)):  # type: ignore[arg-type]
         found |= of_stack(row)
     return found
@@ -32,10 +32,4 @@ def known(session: Session) -> dict[str, Scenario]:
 
 def named(session: Session, name: str) -> Scenario:
     """The one of that name. Raises UsageError with the nearest there is."""
-    found = known(session)
-    if name not in found:
-        raise UsageError(
-            f"unknown scenario {name[:80]!r}",
-            advice=did_you_mean(name, found, listed_by="forkscout scenarios"),
-        )
-    return found[name]
+    return scenario_named(name, known(session))

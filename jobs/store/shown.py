@@ -9,6 +9,7 @@ from statistics import median
 from typing import Any
 
 from jobs.model import Measurement, Validity, Verdict
+from jobs.scenarios import AT, depth_of
 from jobs.store.source_health import Outlook
 
 
@@ -20,6 +21,17 @@ class Group:
     rig: str
     context_tokens: int
     scenario: str
+
+    @property
+    def filled_tokens(self) -> int:
+        """How deep the context is really filled; 0 where that is not fixed."""
+        return depth_of(self.scenario)
+
+    @property
+    def order(self) -> tuple[Any, ...]:
+        """By name, and the rungs of a ladder by depth."""
+        name = self.scenario.partition(AT)[0]
+        return (self.model_class, self.rig, self.context_tokens, name, self.filled_tokens)
 
 
 @dataclass(frozen=True)
@@ -124,7 +136,10 @@ class ShownBuild:
 
 @dataclass(frozen=True)
 class ResultDetail:
-    """Everything that is stored about one result."""
+    """Everything that is stored about one result.
+
+    Of one that was measured in turns `arm` is its side, `beside_id` the result of the other one.
+    """
 
     entry: Entry
     boots: tuple[ShownBoot, ...]
@@ -139,6 +154,8 @@ class ResultDetail:
     asked: Mapping[str, Any]
     command: Mapping[str, Any]
     environment: Mapping[str, Any]
+    arm: str = ""
+    beside_id: int | None = None
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from sqlalchemy import Engine, inspect
 from sqlalchemy.exc import DBAPIError, StatementError
 from sqlmodel import SQLModel, select
 
-from jobs import db, negative_tables, rig_tables, sightings  # noqa: F401  (fills the metadata)
+from jobs import arm_tables, db, negative_tables, rig_tables, sightings  # noqa: F401  (fills the metadata)
 from jobs.config import Settings
 from jobs.store import work
 from jobs.tables import RigRow

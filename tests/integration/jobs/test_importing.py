@@ -13,11 +13,21 @@ from support import result_files
 from support.result_files import DEEP, SHORT, document
 
 from jobs import db, importing
+from jobs.arm_tables import ArmRow
 from jobs.errors import UsageError
 from jobs.imported import MOST_BYTES, read
 from jobs.negative_tables import NegativeRow
 from jobs.store import board
-from jobs.tables import BuildRow, EngineRow, JobRow, ModelFileRow, ResultRow, RigRow, SampleRow
+from jobs.tables import (
+    BuildRow,
+    EngineRow,
+    JobRow,
+    ModelFileRow,
+    ResultRow,
+    RigRow,
+    SampleRow,
+    VerdictRow,
+)
 
 NOW = datetime(2026, 11, 30, 21, 0, tzinfo=UTC)
 
@@ -246,6 +256,39 @@ def test_a_prompt_of_somebody_elses_does_not_get_into_our_series(sqlite):
         bring(sqlite, document(scenarios=(forged,)))
     [stored] = bring(sqlite, document(scenarios=(replace(forged, own=True),)))
     assert stored.scenario.startswith("decode-128.v2-")
+
+
+@pytest.mark.parametrize("order", ["AB", "BA"])
+def test_two_arms_leave_the_rows_of_a_job_in_turns(database, order):
+    """Whichever file comes first: the candidate is judged against its partner."""
+    artifacts = {"A": "a" * 64, "B": "e" * 64}
+    for arm in order:
+        told = document(pairing={"id": "1" * 32, "arm": arm, "artifacts": artifacts})
+        told["build"] |= {"artifact": artifacts[arm], "commit": ("6" if arm == "A" else "7") * 40}
+        [each] = told["combinations"]
+        if arm == "B":
+            for sample in each["boots"][0]["measurements"]:
+                sample |= {"decode_tps": 25.0, "predicted_ms": 128 / 25.0 * 1000}
+        bring(database, told)
+    arms = {row.arm: row.result_id for row in rows(database, ArmRow)}
+    assert set(arms) == {"A", "B"}
+    judged = [row for row in rows(database, VerdictRow) if row.result_id == arms["A"]]
+    assert judged[-1].baseline_id == arms["B"]
+    assert judged[-1].sentence.startswith("in turns: looks 10")
+    with db.reading(database) as session:
+        assert board.result(session, arms["B"]).beside_id == arms["A"]
+
+
+def test_a_file_that_grew_takes_the_place_of_its_arm(sqlite):
+    """It was imported half done and again when it was whole."""
+    pairing = {"id": "1" * 32, "arm": "A", "artifacts": {"A": "a" * 64, "B": "e" * 64}}
+    told = document(pairing=pairing)
+    bring(sqlite, told)
+    [each] = told["combinations"]
+    each["boots"].append({**each["boots"][0], "number": 2})
+    bring(sqlite, told)
+    [arm] = rows(sqlite, ArmRow)
+    assert arm.result_id == max(row.id for row in rows(sqlite, ResultRow))
 
 
 def test_builds_that_were_booted_in_turns_stay_paired(sqlite):

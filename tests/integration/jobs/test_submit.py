@@ -14,7 +14,7 @@ from jobs.errors import ScoutError, UsageError
 from jobs.lifecycle import NOT_APPROVED
 from jobs.model import Kind, Lane, State, Trust
 from jobs.own_scenarios import asked_by
-from jobs.scenarios import SCENARIOS
+from jobs.scenarios import SCENARIOS, scenario_named
 from jobs.store import catalog, needs, results, scenarios, work
 from jobs.submit import Desk
 from jobs.tables import JobRow, RevisionRow, StackRow
@@ -156,6 +156,87 @@ def test_a_picture_without_a_projector_is_refused_before_anything_is_built(desk)
     before = written(desk.database)
     with pytest.raises(UsageError, match="no projector"):
         bench(desk, scenario=SCENARIOS["vision"])
+    assert written(desk.database) == before
+
+
+def test_a_ladder_is_a_job_for_each_depth(desk):
+    """All wait for the same build; what the context has no room for is said and left out."""
+    ladder = scenario_named("ladder")
+    done = bench(desk, scenario=ladder, context_tokens=40_000)
+    benches = [job for job in done.jobs if job.kind == Kind.BENCH]
+    assert [job.payload["scenario"] for job in benches] == ["ladder@4096", "ladder@32768"]
+    assert len(done.jobs) == 4
+    assert len(done.left_out) == 3
+    assert done.left_out[0].startswith("ladder@65536 is left out: it fills 65536 tokens")
+    deep = bench(desk, scenario=ladder, context_tokens=40_000, depths=(32_768, 1000, 1000))
+    words = [job.payload["scenario"] for job in deep.jobs if job.kind == Kind.BENCH]
+    assert (words, deep.left_out) == (["ladder@1000", "ladder@32768"], ())
+    assert benches[1].id in deep.joined
+    one = bench(desk, scenario=scenario_named("ladder@1000"), context_tokens=40_000)
+    assert one.last.id in {job.id for job in deep.jobs}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"depths": (4096,)}, "is no ladder"),
+        ({"scenario": "ladder", "depths": (9000,)}, "the context has 4096"),
+        ({"scenario": "ladder", "context_tokens": 300}, "the context has 300"),
+    ],
+)
+def test_a_depth_that_cannot_be_is_refused_and_nothing_written(desk, changes, words):
+    """A depth that was asked for by name must have room."""
+    wish = {"scenario": "decode-128"} | changes
+    named = scenario_named(wish.pop("scenario"))
+    before = written(desk.database)
+    with pytest.raises(UsageError, match=words):
+        bench(desk, scenario=named, **wish)
+    assert written(desk.database) == before
+
+
+def test_a_bench_against_another_revision_waits_for_both_builds(desk):
+    """One job with both builds as its needs; alone it is another question."""
+    done = bench(desk, against="1.0")
+    assert [job.kind for job in done.jobs] == [
+        Kind.FETCH_MODEL,
+        Kind.BUILD,
+        Kind.BUILD,
+        Kind.BENCH,
+    ]
+    theirs, ours, last = done.jobs[1:]
+    assert ("1.0" in theirs.title, "2.0" in ours.title) == (True, True)
+    assert "wheels 2.0 against wheels 1.0" in last.title
+    assert last.payload["against"] == {
+        "revision_id": theirs.payload["revision_id"],
+        "build_identity": theirs.payload["build_identity"],
+    }
+    with db.reading(desk.database) as session:
+        waits = {need.id for need in needs.needs_of(session, last.id)}
+    assert waits == {job.id for job in done.jobs[:-1]}
+    assert bench(desk).last.id != last.id
+    assert bench(desk, against="1.0").last.id == last.id
+
+
+def test_a_baseline_may_be_named_by_its_result(desk):
+    """Also one of another engine."""
+    with db.writing(desk.database) as session:
+        rows = Rows(session)
+        engine = rows.engine(name="beside", repo=None, package="beside", family="xllamacpp")
+        revision = rows.revision(engine, label="5.0", commit="3" * 64)
+        number = rows.result(revision).id
+    done = bench(desk, against=f"result:{number}")
+    assert "against beside 5.0" in done.last.title
+
+
+@pytest.mark.parametrize(
+    ("against", "words"),
+    [("2.0", "against itself"), ("result:99", "no result 99"), ("9.9", "no known revision")],
+)
+def test_a_baseline_that_cannot_be_is_refused_and_nothing_written(desk, against, words):
+    """Not a row more."""
+    before = written(desk.database)
+    with pytest.raises(UsageError, match=words):
+        bench(desk, against=against)
     assert written(desk.database) == before
 
 

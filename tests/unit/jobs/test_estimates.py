@@ -105,3 +105,13 @@ def test_who_uses_just_its_share_is_not_over_it() -> None:
     assert lifecycle.over_share({"a": 5, "b": 5}, 0.5) == frozenset()
     assert lifecycle.over_share({"a": 6, "b": 4}, 0.5) == {"a"}
     assert lifecycle.over_share({"a": 0.0}, 0.5) == frozenset()
+
+
+def test_a_bench_in_turns_takes_as_long_as_both() -> None:
+    """Twice a bench alone, until one in turns is known; neither counts as the other."""
+    turns = {"against": {"revision_id": 3, "build_identity": "b"}}
+    assert likely_seconds(Kind.BENCH, BENCH | turns, [past(100)]) == 200
+    both = [past(250, **turns), past(100)]
+    assert likely_seconds(Kind.BENCH, BENCH | turns, both) == 250
+    assert likely_seconds(Kind.BENCH, BENCH | {"against": None}, both) == 100
+    assert likely_seconds(Kind.BENCH, BENCH | turns, []) is None

@@ -152,6 +152,12 @@ def test_another_environment_makes_a_rig_unproven_and_nobody_is_blamed() -> None
     [
         ("card_lost", MachineFacts(card_fault="Driver/library version mismatch")),
         ("card_in_use", MachineFacts(cards=(CardMemory("H200", 8 * GIB, 140 * GIB),))),
+        (
+            "memory_held",
+            MachineFacts(cards=(CardMemory("H200", 4 * GIB, 140 * GIB),), held_before=GIB),
+        ),
+        ("", MachineFacts(cards=(CardMemory("H200", GIB, 140 * GIB),), held_before=GIB)),
+        ("", MachineFacts(cards=(), held_before=GIB)),
         ("disk_nearly_full", MachineFacts(disk_free_bytes=GIB // 2)),
         ("clock_off", MachineFacts(skew_seconds=-31.0)),
         ("clock_off", MachineFacts(skew_seconds=31.0)),

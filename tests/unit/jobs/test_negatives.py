@@ -10,7 +10,7 @@ from support.rows import NOON, digest
 
 from jobs import failure_classes, negatives
 from jobs.model import Blame, Kind, State, Validity
-from jobs.negatives import Grounds, Past, Question
+from jobs.negatives import Grounds, Past, Question, bench_question
 
 QUESTION = Question(
     Kind.BENCH,
@@ -259,3 +259,13 @@ def test_a_person_may_name_every_class_that_a_log_a_result_or_a_worker_has() -> 
         known
     )
     assert not {"ok", "tainted", "cached"} & set(known)
+
+
+def test_each_depth_of_a_ladder_is_a_question_of_its_own():
+    """What dies at one depth says nothing of a shallower one."""
+    shallow, deep = (
+        bench_question({"rig": "big", "scenario": word}, engine="buun", target_sha256="a" * 64)
+        for word in ("ladder@4096", "ladder@65536")
+    )
+    assert set(shallow.keys) & set(deep.keys) == {shallow.keys[1]}
+    assert shallow.key != deep.key

@@ -353,3 +353,41 @@ def test_only_what_was_held_back_comes_back():
     ]
     assert {each.lane for each in found.requests} == {Lane.BACKFILL}
     assert first.identity not in {each.identity for each in found.left_out}
+
+
+def test_a_ladder_is_a_bench_for_each_depth_that_has_room():
+    """Each rung is a series of its own; those beyond the context are said and left out."""
+    found = plan(pushed(), world(stack(scenarios=("ladder",), context_tokens=40_000)))
+    benches = [each for each in found.requests if each.kind is Kind.BENCH]
+    assert [each.payload["scenario"] for each in benches] == ["ladder@4096", "ladder@32768"]
+    assert len({each.identity for each in benches}) == 2
+    assert {each.payload["context_tokens"] for each in benches} == {40_000}
+    assert "(ladder@32768, 40000 tokens)" in benches[1].title
+    assert whys(found) == [Why.BEYOND] * 3
+    assert "fills 65536 tokens and predicts 128, the context has 40000" in found.left_out[0].detail
+
+
+def test_a_rule_means_all_rungs_of_a_ladder():
+    """It names the scenario as the stack does."""
+    rule = Rule("later", "fork_pushed", Do.BENCH, scenarios=("ladder",), lane=Lane.BACKFILL)
+    found = plan(
+        pushed(),
+        world(stack(scenarios=("decode-128", "ladder"), context_tokens=40_000), rules=(rule,)),
+    )
+    lanes = {r.payload["scenario"]: r.lane for r in found.requests if r.kind is Kind.BENCH}
+    assert lanes == {
+        "decode-128": Lane.FRESH,
+        "ladder@4096": Lane.BACKFILL,
+        "ladder@32768": Lane.BACKFILL,
+    }
+
+
+def test_the_time_of_a_rung_is_that_of_its_depth():
+    """A deep one takes far longer than a shallow one."""
+    words = {"context_tokens": 40_000, "runs": 2, "boots": 2}
+    past = [
+        Past(Kind.BENCH, words | {"scenario": f"ladder@{depth}"}, seconds)
+        for depth, seconds in ((4096, 60.0), (32_768, 600.0))
+    ]
+    asked_for = world(stack(scenarios=("ladder",), context_tokens=40_000), past={"bench.big": past})
+    assert plan(pushed(), asked_for).gpu_minutes == 11.0

@@ -9,11 +9,16 @@ import pytest
 
 from jobs.dialect.output import brokenness, sanity
 from jobs.errors import UsageError
+from jobs.own_scenarios import asked_by, table_of
 from jobs.scenarios import (
     LADDERS,
     SCENARIOS,
     SHIPPED,
+    Scenario,
+    all_rungs,
+    depth_of,
     is_as_shipped,
+    one_series,
     rungs,
     scenario_named,
 )
@@ -123,3 +128,44 @@ def test_one_that_calls_itself_shipped_is_compared():
     assert not is_as_shipped(replace(scenario, name="unknown"))
     rung = rungs(scenario_named("ladder"), context_tokens=8192)[0]
     assert is_as_shipped(rung)
+
+
+@pytest.mark.parametrize("step", all_rungs(scenario_named("ladder")))
+def test_a_rung_is_found_by_its_word(step):
+    """What a job stores is enough to ask the same again, and the key tells the depth."""
+    assert asked_by(step.word, table_of(step)) == step
+    assert step.word == f"ladder@{step.filled_tokens}"
+    assert depth_of(step.key) == step.filled_tokens
+
+
+def test_a_rung_of_an_own_ladder_travels_whole():
+    """Its depth is part of its words and of its key."""
+    mine = Scenario("mine", 1, "filled", "", 16, 2, 1, depths=(900, 300), own=True)
+    first, second = all_rungs(mine)
+    assert (first.word, second.word) == ("mine@300", "mine@900")
+    assert asked_by(first.word, table_of(first)) == first
+    assert scenario_named("mine@900", {"mine": mine}) == second
+
+
+@pytest.mark.parametrize(
+    "word", ["ladder@", "ladder@0", "ladder@-1", "ladder@4k", "ladder@99999999", "code@4096", "@1"]
+)
+def test_a_word_that_names_no_rung_is_unknown(word):
+    """Only a ladder has depths."""
+    with pytest.raises(UsageError, match="unknown scenario"):
+        scenario_named(word)
+
+
+def test_a_filled_scenario_keeps_its_name():
+    """It is no ladder; with its own depth it may be named all the same."""
+    assert scenario_named("prefill").word == "prefill"
+    assert scenario_named("prefill@4096") is scenario_named("prefill")
+    with pytest.raises(UsageError, match="unknown"):
+        scenario_named("prefill@8192")
+
+
+def test_a_whole_ladder_is_not_one_series():
+    """The refusal names a rung."""
+    with pytest.raises(UsageError) as caught:
+        one_series(scenario_named("ladder"))
+    assert "ladder@4096" in caught.value.advice

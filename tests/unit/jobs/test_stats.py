@@ -92,3 +92,12 @@ def test_kendalls_tail_counts_orderings(n: int, score: int) -> None:
     ]
     expected = sum(s <= score for s in scores) / len(scores)
     assert stats._kendall_tail(score, n) == pytest.approx(expected)
+
+
+def test_what_is_usual_is_learned_from_five_values_on() -> None:
+    """The floor is never nearer than the share, and one outlier does not move it."""
+    assert stats.usual_low([2600.0] * 4, least_share=0.1) is None
+    assert stats.usual_low([2600.0] * 5, least_share=0.1) == pytest.approx(2340.0)
+    assert stats.usual_low([2600.0] * 5 + [900.0], least_share=0.1) == pytest.approx(2340.0)
+    wide = [2000.0, 2200.0, 2400.0, 2600.0, 2800.0]
+    assert stats.usual_low(wide, least_share=0.1) == pytest.approx(2400 - 3 * 1.4826 * 200)

@@ -47,6 +47,16 @@ def test_a_stack_may_ask_a_scenario_of_its_list():
     assert found.own_scenarios["haiku"]["tokens"] == 256
 
 
+def test_a_stack_may_ask_a_ladder_shipped_or_own():
+    """Nothing of it comes later any more; a rule may name it."""
+    own = OWN.replace('prompt = "Write forty haiku."', 'endpoint = "filled"\ndepths = [300, 900]')
+    stack = STACK.replace('"code"', '"ladder"')
+    rule = '[[rule]]\non = "fork_pushed"\ndo = "bench"\nscenarios = ["ladder"]\n'
+    found = parse(ENGINE + stack + own + rule, "w.toml")
+    assert found.stacks[0].scenarios == ("haiku", "ladder")
+    assert not [note for note in found.not_yet() if "ladder" in note]
+
+
 def lines(text: str) -> int:
     return text.count("\n")
 
@@ -65,12 +75,6 @@ def lines(text: str) -> int:
         (OWN + "temprature = 1\n", 7, "unknown key 'temprature'", "'temperature'"),
         (OWN + OWN, 9, "a second scenario 'haiku'", "keep one"),
         (OWN.replace("haiku", "code"), 3, "'code' is a shipped scenario", "own"),
-        (
-            OWN.replace("prompt", 'depths = [1, 2]\nendpoint = "filled"\n#'),
-            5,
-            "measured by the offline bench",
-            "filled_tokens",
-        ),
         (
             ENGINE + STACK.replace("haiku", "vision"),
             lines(ENGINE) + 6,

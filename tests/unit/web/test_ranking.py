@@ -67,3 +67,16 @@ def test_boots_decide_what_is_told_apart() -> None:
     assert boots_apart(entry(runs=slow), entry(runs=fast))
     assert not boots_apart(entry(runs=fast), entry(runs=noisy))
     assert not boots_apart(entry(runs=()), entry(runs=fast))
+
+
+def test_rungs_of_a_ladder_stand_by_depth() -> None:
+    """Each depth is a board of its own, the shallowest first; allocated and filled are apart."""
+    group = entry().group
+    depths = (131_072, 4096, 32_768)
+    rungs = [
+        entry(group=replace(group, scenario=f"ladder.v1@{d}", context_tokens=200_000))
+        for d in depths
+    ]
+    found = boards(rungs, lambda _left, _right: True)
+    assert [each.group.filled_tokens for each in found] == [4096, 32_768, 131_072]
+    assert {each.group.context_tokens for each in found} == {200_000}

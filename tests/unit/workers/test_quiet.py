@@ -105,3 +105,15 @@ def test_memory_comes_back_before_the_next_boot() -> None:
         "memory_held",
         Blame.INFRASTRUCTURE,
     )
+
+
+def test_a_clock_below_the_usual_taints_its_boot() -> None:
+    """The same boot is left alone where nothing is known, or where its clock is usual."""
+    slow = on_card(clock(2000), clock(1990))
+    assert disturbance(slow) == ""
+    assert disturbance(slow, least_mhz=1900.0) == ""
+    words = "ran at 1995 MHz during boot 2, 2340 MHz at least are usual"
+    assert words in disturbance(slow, least_mhz=2340.0)
+    found = marked(slow, least_mhz=2340.0)
+    assert {m.validity for m in found.measurements} == {Validity.TAINTED}
+    assert disturbance(boot(0.0), least_mhz=2340.0) == ""
