@@ -11,6 +11,7 @@ from celery import Celery
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
+from jobs import bell
 from jobs.config import Settings
 
 TASK_GROUP = "forkscout.tasks"
@@ -24,6 +25,7 @@ log = structlog.get_logger()
 
 def make_app(settings: Settings, *, rooms: Container[str] = ()) -> Celery:
     """The Celery app of this installation, made current for the shared tasks of `rooms`."""
+    bell.use()
     app = Celery("forkscout", broker=settings.resolved_broker_url, set_as_current=True)
     app.conf.update(
         include=[e.value for e in entry_points(group=TASK_GROUP) if e.name in rooms],

@@ -190,6 +190,33 @@ def test_a_worker_that_hears_nothing_while_work_waits_starts_again(station, brok
         wait_for(lambda: all_served_once(station, ids), seconds=60, what="the job")
 
 
+JUNK = (
+    b"no json",
+    b"\xff\xfe\x00",
+    b"[]",
+    b"null",
+    b"{}",
+    b'{"properties": {}, "body": "x"}',
+    b'{"body": 7, "headers": [], "properties": {"delivery_tag": null}}',
+    b"{" * 5000,
+    b"9" * 5000,
+)
+
+
+def test_what_is_no_message_is_thrown_away(station, broker):
+    """The worker that popped it goes on; whatever it was, it is said and served no further."""
+    ids = queue_fetches(station, 1)
+    with worker(station) as process:
+        with broker.client() as client:
+            client.lpush("build", *JUNK)
+        queue.ring(station.app, "build")
+        wait_for(lambda: all_served_once(station, ids), seconds=60, what="the job")
+        wait_for(lambda: not waiting(broker), seconds=60, what="an empty queue")
+        assert process.poll() is None
+    said = (station.settings.logs / "worker.log").read_text()
+    assert said.count("no message") >= len(JUNK) - 3
+
+
 def test_a_message_of_a_job_that_is_over_is_acknowledged_and_that_is_all(station, broker):
     """A worker that was away for days hears of a job that expired meanwhile (case C34)."""
     with db.writing(station.database) as session:
