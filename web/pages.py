@@ -195,8 +195,8 @@ def job(
 def event(found: EventDetail) -> Page:
     """One event: the jobs it led to, and what was left out and why."""
     jobs, left = found.led_to.jobs, found.led_to.left_out
-    left_out = counted(len(left), "bench", "benches")
-    said = f"It led to {counted(len(jobs), 'job')}; {left_out} left out."
+    left_out = f"{len(left)} {'was' if len(left) == 1 else 'were'} left out"
+    said = f"It led to {counted(len(jobs), 'job')}; {left_out}."
     return Page(
         f"events/{found.id}.html", "event.html", f"Event {found.id}", {"event": found, "said": said}
     )
