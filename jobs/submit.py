@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import cast
@@ -11,21 +11,20 @@ from typing import cast
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from jobs import clock, dispatch, git, git_refs, git_single, hub, planner, queue
+from jobs import clock, dispatch, hub, planner, queue
 from jobs.config import Settings
 from jobs.db import database_now, reading, writing
 from jobs.engines.registry import FAMILIES
 from jobs.errors import JobFailure, Later, Transient, UsageError
-from jobs.git_names import is_pull
-from jobs.git_refs import checked_ref
 from jobs.hub_names import read_place
 from jobs.hub_weights import hub_weight
 from jobs.model import Lane, Trust
 from jobs.planner import JobRequest
 from jobs.planning.chains import Against, BenchWish
 from jobs.planning.pairs import speculation_of
+from jobs.resolving import Desk, resolve, stored
 from jobs.scenarios import Scenario, all_rungs, rungs
-from jobs.store import catalog, fleet, origins, work, worlds
+from jobs.store import catalog, fleet, work, worlds
 from jobs.store.targets import target_for
 from jobs.tables import EngineRow, JobRow, ResultRow, RevisionRow, StackRow
 
@@ -51,15 +50,6 @@ class Submitted:
     def last(self) -> JobRow | None:
         """The job that answers the wish."""
         return self.jobs[-1] if self.jobs else None
-
-
-@dataclass(frozen=True)
-class Desk:
-    """What submitting needs; `on_line` hears git's progress."""
-
-    settings: Settings
-    database: Engine
-    on_line: Callable[[str], None] = lambda _line: None
 
 
 def submit_bench(
@@ -124,7 +114,7 @@ def submit_bench(
     )
     other = _baseline(desk, engine, against) if against else None
     with writing(desk.database) as session:
-        row = _stored(session, engine, revision)
+        row = stored(session, engine, revision)
         if other is not None:
             wish = replace(wish, against=_against(session, *other, rig=rig))
             if other[0].id == engine.id and other[1].commit == row.commit:
@@ -159,7 +149,7 @@ def submit_build(desk: Desk, *, engine_name: str, ref: str | None, target: str) 
             catalog.rig_named(session, target)
     revision = resolve(desk, engine, ref)
     with writing(desk.database) as session:
-        row = _stored(session, engine, revision)
+        row = stored(session, engine, revision)
         request = planner.build_request(
             dispatch.revision_value(engine, row),
             cast(int, row.id),
@@ -263,7 +253,7 @@ def _baseline(desk: Desk, engine: EngineRow, text: str) -> tuple[EngineRow, Revi
 
 
 def _against(session: Session, engine: EngineRow, revision: RevisionRow, *, rig: str) -> Against:
-    row = _stored(session, engine, revision)
+    row = stored(session, engine, revision)
     value = dispatch.revision_value(engine, row)
     return Against(value, cast(int, row.id), target_for(engine, rig))
 
@@ -306,61 +296,3 @@ def _only_model(session: Session) -> str:
         return models[0].name
     names = ", ".join(model.name for model in models) or "none; import a watch list first"
     raise UsageError("which model file?", advice=f"pass --target; known are: {names}")
-
-
-def resolve(desk: Desk, engine: EngineRow, ref: str | None) -> RevisionRow:
-    """The exact revision a name stands for, not stored yet where it is new."""
-    if engine.repo:
-        return _resolve_git(desk, engine, ref)
-    with reading(desk.database) as session:
-        if ref is not None:
-            return catalog.revision_named(session, engine, ref)
-        known = catalog.revisions_of(session, cast(int, engine.id))
-    if not known:
-        raise UsageError(
-            f"no release of {engine.name} is known here",
-            advice="`forkscout scout run` looks for new ones",
-        )
-    return known[-1]
-
-
-def _resolve_git(desk: Desk, engine: EngineRow, ref: str | None) -> RevisionRow:
-    with reading(desk.database) as session:
-        origin = origins.origin_of(session, engine)
-        known = catalog.revision_at(session, cast(int, engine.id), ref) if ref else None
-    if origin.doubt:
-        raise UsageError(origin.doubt, advice=origin.advice)
-    if known is not None:
-        return known
-    url = git.repo_url(origin.repo)
-    mirror = desk.settings.mirror_of(origin.repo)
-    wanted = checked_ref(ref or (engine.branches[0] if engine.branches else "HEAD"))
-    if not git.holds(mirror, wanted):
-        git.update_mirror(mirror, url, desk.on_line, token=desk.settings.github_token)
-    if is_pull(wanted):
-        git_single.fetch_pull(mirror, url, wanted, token=desk.settings.github_token)
-    commit = git.resolve(mirror, wanted)
-    now = clock.now()
-    return RevisionRow(
-        engine_id=cast(int, engine.id),
-        commit=commit.sha,
-        label=commit.label,
-        order_key=min(commit.stands_at, now).isoformat(),
-        committed_at=min(commit.committed_at, now),
-        proposed=not git_refs.is_merged(mirror, commit.sha),
-        first_seen_at=now,
-    )
-
-
-def _stored(session: Session, engine: EngineRow, revision: RevisionRow) -> RevisionRow:
-    catalog.lock_engine(session, cast(int, engine.id))
-    return catalog.add_revision(
-        session,
-        engine_id=cast(int, engine.id),
-        commit=revision.commit,
-        label=revision.label,
-        order_key=revision.order_key,
-        committed_at=revision.committed_at,
-        proposed=revision.proposed,
-        now=revision.first_seen_at,
-    )

@@ -10,8 +10,8 @@ from jobs.db import reading
 from jobs.dialect.options import Option
 from jobs.engines.registry import family
 from jobs.errors import UsageError
+from jobs.resolving import Desk, resolve
 from jobs.store import builds, catalog, origins
-from jobs.submit import Desk, resolve
 from jobs.tables import EngineRow
 
 

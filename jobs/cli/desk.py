@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from jobs.config import Settings
 from jobs.db import open_database
-from jobs.submit import Desk
+from jobs.resolving import Desk
 
 JSON_OPTION = typer.Option(False, "--json", help="print JSON")
 

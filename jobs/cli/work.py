@@ -14,11 +14,12 @@ from jobs.config import Settings
 from jobs.db import database_now, open_database, reading, writing
 from jobs.lifecycle import LIVE
 from jobs.model import State
+from jobs.resolving import Desk
 from jobs.scenarios import DEFAULT_SCENARIO
 from jobs.store import scenarios
 from jobs.store import work as store
 from jobs.store.needs import dependents_of
-from jobs.submit import Desk, Submitted
+from jobs.submit import Submitted
 from jobs.terminal import counted, json_text, one_line, printable
 
 app = typer.Typer()

@@ -15,9 +15,10 @@ from support.rows import Rows
 from jobs import db, queue
 from jobs.config import Settings
 from jobs.model import Kind
+from jobs.resolving import Desk
 from jobs.station import Station, serve
 from jobs.store import catalog
-from jobs.submit import Desk, Submitted, submit_build
+from jobs.submit import Submitted, submit_build
 from jobs.tables import BuildRow, JobRow
 from workers.building import build
 

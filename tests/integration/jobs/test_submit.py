@@ -14,9 +14,9 @@ from jobs.errors import ScoutError, UsageError
 from jobs.lifecycle import NOT_APPROVED
 from jobs.model import Kind, Lane, State, Trust
 from jobs.own_scenarios import asked_by
+from jobs.resolving import Desk
 from jobs.scenarios import SCENARIOS, scenario_named
 from jobs.store import catalog, needs, results, scenarios, work
-from jobs.submit import Desk
 from jobs.tables import JobRow, RevisionRow, StackRow
 
 SCENARIO = SCENARIOS["decode-128"]

@@ -14,8 +14,8 @@ from support.watching import NOON, Scout, bench_of, engine
 from jobs.config import Settings
 from jobs.db import reading, writing
 from jobs.errors import JobFailure, UsageError
+from jobs.resolving import Desk, resolve
 from jobs.store import catalog, origins
-from jobs.submit import Desk, resolve
 from scout.adding import Wish, add, remove
 from workers.errands import subject
 from workers.source import trusted_name

@@ -20,10 +20,11 @@ from jobs.config import Settings
 from jobs.control import Control
 from jobs.errors import Transient, UsageError
 from jobs.model import Kind, State
+from jobs.resolving import Desk
 from jobs.station import Station, serve
 from jobs.store import catalog, weights, work
 from jobs.store.leases import Lease
-from jobs.submit import Desk, submit_fetch
+from jobs.submit import submit_fetch
 from jobs.tables import JobRow
 from workers.errands import Errand, model_file
 from workers.fetching import fetch_model
