@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from statistics import median
 from typing import Any
 
 import psutil
@@ -14,7 +15,6 @@ from jobs.dialect import wire
 from jobs.errors import JobFailure
 from jobs.machine_check import RELEASE_SLACK_BYTES
 from jobs.model import Blame, Boot, Validity
-from jobs.stats import median
 from workers.gpu import SLOWED, Card
 
 FOREIGN_SHARE_LIMIT = 0.10
