@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 
 import typer
 
 from jobs.config import Settings
 from jobs.errors import ScoutError
+from jobs.terminal import one_line
 from workers import bench_cli, weights_cli
 from workers.cages import cage_advice, candidates, find_cage
+from workers.doctor import BAD, examine
 
 app = typer.Typer()
 app.add_typer(weights_cli.app)
@@ -44,3 +47,21 @@ def sandbox(*, as_json: bool = typer.Option(False, "--json", help="print facts a
         typer.echo(f"limits: memory and processes by {limits.by}")
         for note in limits.notes:
             typer.echo(f"note: {note}")
+
+
+@app.command()
+def doctor(*, as_json: bool = typer.Option(False, "--json", help="print facts as JSON")) -> None:
+    """Look whether this machine can do its work, and say what to do where it cannot.
+
+    Exit code 1 where something is bad. Example: `forkscout doctor`
+    """
+    found = []
+    for each in examine(Settings()):
+        found.append(each)
+        if not as_json:
+            typer.echo(one_line(f"{each.state}: {each.name}: {each.says}"))
+            if each.advice:
+                typer.echo(one_line(f"  next: {each.advice}"))
+    if as_json:
+        typer.echo(json.dumps([asdict(each) for each in found], indent=2))
+    raise typer.Exit(1 if any(each.state == BAD for each in found) else 0)
