@@ -13,7 +13,7 @@ from sqlmodel import select
 from support.rows import Rows
 from support.work import request
 
-from jobs import clock, db, submit
+from jobs import clock, db, resolving
 from jobs.errors import ScoutError
 from jobs.model import State
 from jobs.store import leases, needs, work
@@ -170,10 +170,10 @@ def test_a_new_revision_asked_for_twice_at_once_is_stored_once(database: Engine)
 
     def store() -> None:
         with db.writing(database) as session:
-            numbers.append(submit._stored(session, engine, revision()).id)
+            numbers.append(resolving.stored(session, engine, revision()).id)
 
     with db.writing(database) as session:
-        numbers.append(submit._stored(session, engine, revision()).id)
+        numbers.append(resolving.stored(session, engine, revision()).id)
         thread = _in_a_thread(store)
         thread.join(0.3)
     thread.join(30)
