@@ -13,7 +13,7 @@ from workers.image_build import bounded
 from workers.sandbox import Limits
 
 REVISION = Revision("beellama", "llama.cpp", "633cd34fb6df" + "0" * 28, "v0.1.2", "owner/name")
-PLACES = BuildPlaces("/build/source", "/build/work", "/build/output")
+PLACES = BuildPlaces("/build/source", "/build/made", "/build/output")
 IMAGE = "images.example.org/owner/engine@sha256:" + "a" * 64
 
 
@@ -41,10 +41,10 @@ def test_the_forks_dockerfile_is_built_with_these_words():
             "container",
             "docker create --name forkscout-build --network none --pull never forkscout-build -",
         ),
-        ("copy", "docker cp forkscout-build:/app /build/work/image"),
+        ("copy", f"docker cp forkscout-build:/app {PLACES.work}/image"),
         (
             "install",
-            "find /build/work/image -maxdepth 1 ( -name llama-server -o -name lib*.so* )"
+            f"find {PLACES.work}/image -maxdepth 1 ( -name llama-server -o -name lib*.so* )"
             " -exec cp -a -t /build/output -- {} +",
         ),
     ]
