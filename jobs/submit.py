@@ -67,9 +67,12 @@ def submit_bench(
     drafter: str | None = None,
     projector: str | None = None,
     against: str | None = None,
+    stack_name: str = "",
 ) -> Submitted:
     """Queue fetch, build and bench of one revision; a `UsageError` leaves nothing written.
 
+    `stack_name` is one of the watch list, with its engine, files, intents and flags; without it the
+    first of the engine says what is left open.
     A ladder is a bench for each depth: those of `depths`, else each that the context has room for.
     `against` names a revision, or a result (`result:17`), that is measured in turns with it.
     """
@@ -79,12 +82,12 @@ def submit_bench(
             advice="leave --depth out, or name --scenario ladder",
         )
     with reading(desk.database) as session:
-        engine = catalog.engine_named(session, engine_name)
+        engine, stack = _subject(session, engine_name, stack_name)
         _check_trust(engine)
         catalog.rig_named(session, rig)
-        stack = next(iter(catalog.stacks(session, engine_id=engine.id)), None)
+        is_whole = bool(stack_name) or not target
         wanted = target or (stack.target if stack else None) or _only_model(session)
-        named = _files(stack if not target else None, wanted, drafter, projector)
+        named = _files(stack if is_whole else None, wanted, drafter, projector)
         if scenario.picture and "projector" not in named:
             raise UsageError(
                 f"scenario {scenario.name} shows a picture and there is no projector",
@@ -93,7 +96,7 @@ def submit_bench(
         rows = {role: catalog.model_named(session, name) for role, name in named.items()}
         shape = worlds.known_file(rows["drafter"]).shape if "drafter" in rows else None
     revision = resolve(desk, engine, ref)
-    intent = dict(stack.intent) if stack and not target else {}
+    intent = dict(stack.intent) if stack and is_whole else {}
     if projector:
         intent["vision"] = "on"
     if shape is not None:
@@ -256,6 +259,23 @@ def _against(session: Session, engine: EngineRow, revision: RevisionRow, *, rig:
     row = stored(session, engine, revision)
     value = dispatch.revision_value(engine, row)
     return Against(value, cast(int, row.id), target_for(engine, rig))
+
+
+def _subject(
+    session: Session, engine_name: str, stack_name: str
+) -> tuple[EngineRow, StackRow | None]:
+    """The engine and the stack that are meant; either names the other."""
+    if not stack_name:
+        engine = catalog.engine_named(session, engine_name)
+        return engine, next(iter(catalog.stacks(session, engine_id=engine.id)), None)
+    stack = catalog.stack_named(session, stack_name)
+    engine = session.get_one(EngineRow, stack.engine_id)
+    if engine_name and engine_name != engine.name:
+        raise UsageError(
+            f"the stack {stack.name} is of {engine.name}, not of {engine_name[:80]}",
+            advice="leave --engine out, or name a stack of that engine",
+        )
+    return engine, stack
 
 
 def _left_out(rung: Scenario, context_tokens: int) -> str:

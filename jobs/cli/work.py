@@ -12,6 +12,7 @@ from jobs.cli.listing import job_json
 from jobs.cli.log_reading import LogReader
 from jobs.config import Settings
 from jobs.db import database_now, open_database, reading, writing
+from jobs.errors import UsageError
 from jobs.lifecycle import LIVE
 from jobs.model import State
 from jobs.resolving import Desk
@@ -37,7 +38,8 @@ MOST_NUMBERS = 12
 
 @submit_app.command("bench")
 def submit_bench(
-    engine: str = typer.Option(..., help="engine, as the watch list names it"),
+    engine: str = typer.Option("", help="engine, as the watch list names it"),
+    stack: str = typer.Option("", help="stack of the watch list; it names engine, files, intents"),
     ref: str | None = typer.Option(None, help="commit, tag, branch or release; empty: the newest"),
     rig: str | None = typer.Option(None, help="rig; empty: this machine's"),
     target: str | None = typer.Option(None, help="model file; empty: the stack's"),
@@ -56,8 +58,10 @@ def submit_bench(
     """Build one revision and bench it.
 
     A ladder is one job for each depth that the context has room for.
-    Example: `forkscout submit bench --engine beellama --ref v0.1.2 --rig cpu`
+    Example: `forkscout submit bench --stack beellama-dflash-262k --scenario ladder --rig olares`
     """
+    if not engine and not stack:
+        raise UsageError("what is to be benched?", advice="name --engine or --stack")
     settings = Settings()
     with open_desk(settings) as desk:
         with reading(desk.database) as session:
@@ -76,6 +80,7 @@ def submit_bench(
             drafter=drafter,
             projector=projector,
             against=against,
+            stack_name=stack,
         )
     _report(settings, done, as_json)
 

@@ -97,16 +97,37 @@ def written(database):
         ({"engine_name": "fork"}, "--target"),
         ({"engine_name": "evil", "target": "gemma:q4"}, "trust"),
         ({"engine_name": "strange", "target": "gemma:q4"}, "xllamacpp"),
+        ({"engine_name": "", "stack_name": "nobody's"}, "known are"),
+        ({"engine_name": "fork", "stack_name": "second"}, "is of wheels, not of fork"),
     ],
 )
 def test_an_unknown_name_is_refused_and_nothing_written(desk, changes, words):
     """One sentence, the nearest right word, and not a single row more."""
+    second_stack(desk)
     before = written(desk.database)
     with pytest.raises(UsageError) as caught:
         bench(desk, **changes)
     assert words in f"{caught.value.message} {caught.value.advice}"
     assert "\n" not in caught.value.message
     assert written(desk.database) == before
+
+
+def second_stack(desk):
+    """A second stack of the wheels, by name after the first."""
+    with db.writing(desk.database) as session:
+        first = session.exec(select(StackRow)).one()
+        values = first.model_dump(exclude={"id", "name"}) | {"intent": {"context": 4096}}
+        session.add(StackRow(name="second", **values))
+
+
+def test_a_stack_names_engine_files_and_intents(desk):
+    """Not the engine's first, and also where a file is changed by hand."""
+    second_stack(desk)
+    for more in ({}, {"target": "gemma:q4"}, {"engine_name": "wheels"}):
+        done = bench(desk, **({"engine_name": "", "stack_name": "second"} | more))
+        assert done.last.payload["stack"] == "second"
+        assert done.last.payload["context_tokens"] == 4096
+    assert bench(desk).last.payload["stack"] != "second"
 
 
 def test_an_unknown_scenario_is_refused(desk):
